@@ -1,0 +1,81 @@
+"""Export any PyTorch model to a proven ONNX file: the public names, resolved on first use."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ExportError",
+    "Finding",
+    "Report",
+    "Safety",
+    "Severity",
+    "__version__",
+    "diagnose",
+    "explain",
+    "export",
+    "lowering",
+    "repair",
+    "rule",
+    "target",
+    "verify",
+]
+
+if TYPE_CHECKING:
+    from onnxpert.core.errors import ExportError
+    from onnxpert.core.types import Finding, Safety, Severity
+    from onnxpert.diagnose.rule import rule
+    from onnxpert.engine.api import diagnose, explain, export, verify
+    from onnxpert.lower.lowering import lowering
+    from onnxpert.repair.repair import repair
+    from onnxpert.report import Report
+    from onnxpert.targets.target import target
+
+# Where each name lives. Resolved late: `import onnxpert` must not cost the seconds torch takes.
+_HOMES = {
+    "export": "onnxpert.engine.api",
+    "diagnose": "onnxpert.engine.api",
+    "verify": "onnxpert.engine.api",
+    "explain": "onnxpert.engine.api",
+    "Report": "onnxpert.report",
+    "Finding": "onnxpert.core.types",
+    "Severity": "onnxpert.core.types",
+    "Safety": "onnxpert.core.types",
+    "ExportError": "onnxpert.core.errors",
+    "rule": "onnxpert.diagnose.rule",
+    "repair": "onnxpert.repair.repair",
+    "lowering": "onnxpert.lower.lowering",
+    "target": "onnxpert.targets.target",
+}
+
+
+class _Package(ModuleType):
+    """Keeps `onnxpert.diagnose`, `.repair` and `.verify` the calls, though packages bear the names.
+
+    The import system binds a subpackage to its parent when it is first imported; the call would
+    be gone from then on. `from onnxpert.diagnose import ...` does not go through that binding."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _HOMES and isinstance(value, ModuleType):
+            return
+        super().__setattr__(name, value)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+sys.modules[__name__].__class__ = _Package

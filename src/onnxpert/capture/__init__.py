@@ -1,0 +1,83 @@
+"""Stage 2: a model with its inputs -> the graph of what it computes, or the evidence of why not."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+
+from onnxpert.capture import strategies
+from onnxpert.capture.flat import Flat, fed
+from onnxpert.capture.strategy import Strategy
+from onnxpert.core.collect import collect
+from onnxpert.core.source import of_exception
+from onnxpert.core.types import Captured, CaptureFailed, Failure, Loaded
+
+
+@functools.cache
+def catalogue() -> Mapping[str, Strategy]:
+    """Every strategy by its name, in the order of trial."""
+    found = collect(strategies, Strategy, lambda strategy: (strategy.name,))
+    return dict(sorted(found.items(), key=lambda item: item[1].rung))
+
+
+def capture(loaded: Loaded) -> Captured | CaptureFailed:
+    """The first strategy that gets the model through."""
+    attempts: list[tuple[str, Failure]] = []
+    with _frozen(loaded.module), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # advice to torch's own users; ours are findings
+        for strategy in catalogue().values():
+            try:
+                return strategy.run(loaded)
+            except Exception as error:  # what a model does is evidence, never our exception
+                attempts.append((strategy.name, failure(error)))
+                eager = _refusal(loaded) if len(attempts) == 1 else None
+                if eager is not None:  # no strategy can trace what does not run
+                    return CaptureFailed(loaded, tuple(attempts), eager)
+    return CaptureFailed(loaded, tuple(attempts))
+
+
+def failure(error: BaseException) -> Failure:
+    cause = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    return Failure(cause, of_exception(error), _message(cause))
+
+
+def _message(error: BaseException) -> str:
+    """The first paragraph: what follows is torch's advice on how to debug torch."""
+    text = str(error).strip().split("\n\n")[0].strip()
+    return text or type(error).__name__
+
+
+def _refusal(loaded: Loaded) -> Failure | None:
+    """How the model itself fails on the example, if it does."""
+    import copy
+
+    if not callable(loaded.module):
+        return None
+    try:
+        with torch.no_grad():
+            Flat(loaded)(*copy.deepcopy([leaf.value for leaf in fed(loaded)]))
+    except Exception as error:
+        return failure(error)
+    return None
+
+
+@contextmanager
+def _frozen(module: object) -> Iterator[None]:
+    """No gradients, and no parameter that asks for one: an exported model never learns."""
+    trained = []
+    if isinstance(module, torch.nn.Module):
+        trained = [p for p in module.parameters() if p.requires_grad and p.is_leaf]
+    for parameter in trained:
+        parameter.requires_grad_(False)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for parameter in trained:
+            parameter.requires_grad_(True)

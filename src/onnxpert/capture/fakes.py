@@ -1,0 +1,168 @@
+"""Shapes of composite operators, said in one line each instead of by running their whole body.
+
+Three reasons: recurrent layers would unroll time; convolution's own shape function guards on sizes
+for the sake of a kernel choice; and a norm or a matmul is ten fake calls where one allocation does.
+A function that gives NotImplemented leaves the call to torch, errors included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+Tensor = torch.Tensor
+
+
+def _lstm(input: Tensor, hx: Sequence[Tensor], *rest: Any) -> Any:
+    directions = 2 if rest[5] else 1
+    output = input.new_empty((*input.shape[:2], hx[0].shape[2] * directions))
+    return output, torch.empty_like(hx[0]), torch.empty_like(hx[1])
+
+
+def _lstm_packed(data: Tensor, batch_sizes: Tensor, hx: Sequence[Tensor], *rest: Any) -> Any:
+    directions = 2 if rest[5] else 1
+    output = data.new_empty((data.shape[0], hx[0].shape[2] * directions))
+    return output, torch.empty_like(hx[0]), torch.empty_like(hx[1])
+
+
+def _recurrent(input: Tensor, hx: Tensor, *rest: Any) -> Any:
+    directions = 2 if rest[5] else 1
+    return input.new_empty((*input.shape[:2], hx.shape[2] * directions)), torch.empty_like(hx)
+
+
+def _recurrent_packed(data: Tensor, batch_sizes: Tensor, hx: Tensor, *rest: Any) -> Any:
+    directions = 2 if rest[5] else 1
+    return data.new_empty((data.shape[0], hx.shape[2] * directions)), torch.empty_like(hx)
+
+
+def _plain(*tensors: Tensor | None) -> bool:
+    """One dtype, and nothing that a wrapper subclass would want to see."""
+    present = [tensor for tensor in tensors if tensor is not None]
+    return all(tensor.dtype == present[0].dtype for tensor in present)
+
+
+def _static(*sizes: Any) -> bool:
+    return all(isinstance(size, int) for size in sizes)
+
+
+def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+    if weight.dim() != 2 or input.dim() < 1 or not _plain(input, weight, bias):
+        return NotImplemented
+    if not _static(input.shape[-1]) or input.shape[-1] != weight.shape[1]:
+        return NotImplemented
+    return input.new_empty((*input.shape[:-1], weight.shape[0]))
+
+
+def _batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    *rest: Any,
+) -> Any:
+    if training or running_mean is None or input.shape[1] != running_mean.shape[0]:
+        return NotImplemented
+    return torch.empty_like(input) if _plain(input, running_mean) else NotImplemented
+
+
+def _layer_norm(input: Tensor, normalized_shape: Sequence[int], *rest: Any) -> Any:
+    sizes = input.shape[-len(normalized_shape) :]
+    if not _static(*sizes, *normalized_shape) or list(sizes) != list(normalized_shape):
+        return NotImplemented
+    weight = rest[0] if rest else None
+    return input.new_empty(input.shape) if _plain(input, weight) else NotImplemented
+
+
+def _group_norm(input: Tensor, num_groups: int, *rest: Any) -> Any:
+    if not _static(input.shape[1]) or input.shape[1] % num_groups:
+        return NotImplemented
+    return torch.empty_like(input) if _plain(input, rest[0] if rest else None) else NotImplemented
+
+
+def _dropout(input: Tensor, p: float, train: bool) -> Any:
+    return NotImplemented if train and p > 0 else input.new_empty(input.shape)
+
+
+def _matmul(a: Tensor, b: Tensor) -> Any:
+    if a.dim() < 2 or a.dim() != b.dim() or not _plain(a, b):
+        return NotImplemented
+    inner, outer = a.shape[-1], b.shape[-2]
+    if not (_static(inner, outer) and inner == outer) and str(inner) != str(outer):
+        return NotImplemented
+    if any(str(x) != str(y) for x, y in zip(a.shape[:-2], b.shape[:-2], strict=True)):
+        return NotImplemented
+    return a.new_empty((*a.shape[:-1], b.shape[-1]))
+
+
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, *rest: Any, **_: Any
+) -> Any:
+    if query.dim() != 4 or not _plain(query, key, value) or key.dim() != 4 or value.dim() != 4:
+        return NotImplemented
+    if str(query.shape[0]) != str(key.shape[0]) or query.shape[-1] != key.shape[-1]:
+        return NotImplemented
+    return query.new_empty((*query.shape[:-1], value.shape[-1]))
+
+
+def _spread(value: Any, count: int) -> list[int]:
+    if isinstance(value, int):
+        return [value] * count
+    return list(value) * count if len(value) == 1 else list(value)
+
+
+def _convolution(rank: int) -> Callable[..., Any]:
+    def shape(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Any:
+        if input.dim() != rank + 2 or isinstance(padding, str) or not _plain(input, weight, bias):
+            return NotImplemented
+        if not _static(input.shape[1]) or input.shape[1] != weight.shape[1] * groups:
+            return NotImplemented
+        sizes = []
+        for size, kernel, step, pad, spread in zip(
+            input.shape[2:],
+            weight.shape[2:],
+            _spread(stride, rank),
+            _spread(padding, rank),
+            _spread(dilation, rank),
+            strict=True,
+        ):
+            free = size + 2 * pad - spread * (kernel - 1) - 1
+            if free < 0:  # on a symbolic size this records the smallest one that works
+                return NotImplemented
+            sizes.append(free // step + 1)
+        return input.new_empty((input.shape[0], weight.shape[0], *sizes))
+
+    return shape
+
+
+FAKES: dict[Any, Callable[..., Any]] = {
+    aten.lstm.input: _lstm,
+    aten.lstm.data: _lstm_packed,
+    aten.gru.input: _recurrent,
+    aten.rnn_tanh.input: _recurrent,
+    aten.rnn_relu.input: _recurrent,
+    aten.gru.data: _recurrent_packed,
+    aten.rnn_tanh.data: _recurrent_packed,
+    aten.rnn_relu.data: _recurrent_packed,
+    aten.linear.default: _linear,
+    aten.batch_norm.default: _batch_norm,
+    aten.layer_norm.default: _layer_norm,
+    aten.group_norm.default: _group_norm,
+    aten.dropout.default: _dropout,
+    aten.matmul.default: _matmul,
+    aten.scaled_dot_product_attention.default: _attention,
+    aten.conv1d.default: _convolution(1),
+    aten.conv2d.default: _convolution(2),
+    aten.conv3d.default: _convolution(3),
+}

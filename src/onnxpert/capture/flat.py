@@ -1,0 +1,50 @@
+"""The model behind a flat signature: tensors in, tensors out, whatever structure the user's has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from onnxpert.core.flatten import flatten_outputs
+from onnxpert.core.types import InputLeaf, Loaded
+
+
+def fed(loaded: Loaded) -> tuple[InputLeaf, ...]:
+    """The leaves that become graph inputs: tensors, and numbers that were asked to vary."""
+    return tuple(
+        leaf
+        for leaf in loaded.leaves
+        if isinstance(leaf.value, torch.Tensor) or leaf.scalar is not None
+    )
+
+
+class Flat(torch.nn.Module):
+    """Calls the user's model on rebuilt arguments and gives the leaves of its output.
+
+    The structure of the output is only known once it ran: `names` holds it afterwards."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__()
+        self.model = loaded.module
+        self._loaded = loaded
+        self.names: tuple[str, ...] = ()
+
+    def forward(self, *values: Any) -> tuple[Any, ...]:
+        args, kwargs = self.arguments(values)
+        outputs = flatten_outputs(self.model(*args, **kwargs))
+        self.names = tuple(name for name, _ in outputs)
+        return tuple(value for _, value in outputs)
+
+    def arguments(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        given = iter(values)
+        everything = []
+        for leaf in self._loaded.leaves:
+            is_input = isinstance(leaf.value, torch.Tensor) or leaf.scalar is not None
+            value = next(given) if is_input else leaf.value
+            if leaf.name in self._loaded.casts:
+                value = value.to(getattr(torch, self._loaded.casts[leaf.name]))
+            everything.append(value)
+        args, kwargs = self._loaded.rebuild(everything)
+        return args, kwargs

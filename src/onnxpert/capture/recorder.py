@@ -1,0 +1,275 @@
+"""The recorder: runs the model on fake tensors and writes down every ATen call, composites whole.
+
+It does what `torch.export` does at the centre (fake tensors with symbolic sizes) and nothing of what
+it does around it; a whole capture costs about a third. Below the autograd keys a dispatch mode sees
+composite operators (`linear`, `layer_norm`, `scaled_dot_product_attention`) before they fall apart,
+so there is nothing to recompose later. Private torch APIs used here were tried on 2.13 and 2.15."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from onnxpert.capture.fakes import FAKES
+from onnxpert.core.source import Frame, ownership
+from onnxpert.core.types import GraphInput, InputKind
+
+aten = torch.ops.aten
+_READS_VALUE = frozenset({aten._local_scalar_dense.default, aten.item.default})
+_CONSTANT_ELEMENTS = 4096
+
+
+def new_fake_mode() -> FakeTensorMode:
+    environment = ShapeEnv(
+        allow_scalar_outputs=True,
+        allow_dynamic_output_shape_ops=True,
+        duck_shape=False,  # two sizes that happen to be equal in the example are still two sizes
+    )
+    return FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True)
+
+
+class Recorder(TorchDispatchMode):
+    """Writes an FX graph of what is dispatched while it is on."""
+
+    def __init__(self, fake_mode: FakeTensorMode, names: Mapping[int, tuple[InputKind, str]]) -> None:
+        super().__init__()
+        self.fake_mode = fake_mode
+        self.graph = fx.Graph()
+        self.inputs: list[GraphInput] = []
+        self.modules: list[str] = [""]
+        self._names = names  # id of a tensor of the model's -> what it is
+        self._nodes: dict[int, fx.Node] = {}  # id of a fake tensor -> where it was made
+        self._fakes: dict[int, FakeTensor] = {}  # id of a real tensor -> its stand-in
+        self._kept: list[torch.Tensor] = []  # keeps ids from being given out twice
+        self._constants: dict[int, torch.Tensor] = {}  # id of a fake -> its known value
+        self._by_storage: dict[int, list[fx.Node]] = {}
+        self._last_placeholder: fx.Node | None = None
+
+    # ---- inputs ----------------------------------------------------------------------------
+
+    def placeholder(self, entry: GraphInput, value: Any) -> fx.Node:
+        # A weight is met in the middle of the run; placeholders stand together at the top.
+        if self._last_placeholder is None:
+            node = self.graph.placeholder(entry.name.replace(".", "_"))
+        else:
+            with self.graph.inserting_after(self._last_placeholder):
+                node = self.graph.placeholder(entry.name.replace(".", "_"))
+        self._last_placeholder = node
+        node.meta["val"] = value
+        self.inputs.append(entry)
+        if isinstance(value, torch.Tensor):
+            self._remember(value, node)
+        return node
+
+    def _lift(self, real: torch.Tensor) -> FakeTensor:
+        """The stand-in of a tensor of the model's own: a parameter, a buffer or a constant."""
+        found = self._fakes.get(id(real))
+        if found is not None:
+            return found
+        with unset_fake_temporarily():
+            fake = self.fake_mode.from_tensor(real, static_shapes=True)
+        kind, name = self._names.get(id(real), (InputKind.CONSTANT, ""))
+        name = name or f"constant_{len(self.inputs)}"
+        self._kept.append(real)
+        self._fakes[id(real)] = fake
+        self.placeholder(GraphInput(kind, name, real), fake)
+        if kind is not InputKind.PARAMETER and real.numel() <= _CONSTANT_ELEMENTS:
+            self._constants[id(fake)] = real
+        return fake
+
+    # ---- the calls -------------------------------------------------------------------------
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func is aten.lift_fresh.default:  # torch.tensor(...) in forward: a constant, as it is now
+            return self._lift(args[0]) if not isinstance(args[0], FakeTensor) else args[0]
+        args = _map(args, self._stand_in)
+        kwargs = {key: _map(value, self._stand_in) for key, value in kwargs.items()}
+        if func in _READS_VALUE and id(args[0]) in self._constants:
+            with unset_fake_temporarily():
+                return self._constants[id(args[0])].item()
+        make = FAKES.get(func)
+        out = NotImplemented if make is None else make(*args, **kwargs)
+        if out is NotImplemented:
+            out = func(*args, **kwargs)
+        if not self._worth_recording(func, out):
+            return out
+        node = self.graph.create_node(
+            "call_function",
+            func,
+            _map(args, self._reference),
+            {key: _map(value, self._reference) for key, value in kwargs.items()},
+            name=func.overloadpacket.__name__,
+        )
+        self._describe(node, out)
+        self._propagate(func, args, kwargs, out)
+        return out
+
+    def _worth_recording(self, func: Any, out: Any) -> bool:
+        if isinstance(out, torch.Tensor) or func in _READS_VALUE:
+            return True
+        if isinstance(out, (list, tuple)):
+            return any(isinstance(item, torch.Tensor) for item in out)
+        return bool(func._schema.is_mutable)
+
+    def _describe(self, node: fx.Node, out: Any) -> None:
+        node.meta["val"] = out
+        node.meta["frames"] = user_frames()
+        node.meta["module"] = self.modules[-1]
+        if isinstance(out, torch.Tensor):
+            self._remember(out, node)
+        elif isinstance(out, (list, tuple)):
+            for index, item in enumerate(out):
+                if isinstance(item, torch.Tensor):
+                    part = self.graph.call_function(operator.getitem, (node, index))
+                    part.meta = {**node.meta, "val": item}
+                    self._remember(item, part)
+
+    def _remember(self, value: torch.Tensor, node: fx.Node) -> None:
+        self._nodes[id(value)] = node
+        self._kept.append(value)
+        self._by_storage.setdefault(value.untyped_storage()._cdata, []).append(node)
+
+    def _stand_in(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor):
+            return self._lift(value)
+        return value
+
+    def _reference(self, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        node = self._nodes.get(id(value))
+        return node if node is not None else self._relative(value)
+
+    def _relative(self, value: torch.Tensor) -> fx.Node:
+        """The node of a tensor that came about without a call (`x.data`): same storage, same view."""
+        for node in reversed(self._by_storage.get(value.untyped_storage()._cdata, [])):
+            known = node.meta["val"]
+            if known.shape == value.shape and known.stride() == value.stride():
+                self._remember(value, node)
+                return node
+        raise RuntimeError("a tensor appeared that no recorded operator made")
+
+    def _propagate(self, func: Any, args: Any, kwargs: Mapping[str, Any], out: Any) -> None:
+        """Values that are known already stay known: `.item()` of a constant is a number."""
+        if func._schema.is_mutable:
+            for value in _tensors((args, tuple(kwargs.values()))):
+                self._forget(value)
+            return
+        if not isinstance(out, torch.Tensor) or torch.Tag.nondeterministic_seeded in func.tags:
+            return
+        tensors = list(_tensors((args, tuple(kwargs.values()))))
+        if not tensors or not all(id(value) in self._constants for value in tensors):
+            return
+        if any(isinstance(size, torch.SymInt) for size in out.shape) or out.numel() > _CONSTANT_ELEMENTS:
+            return
+        if _has_symbol((args, tuple(kwargs.values()))):
+            return
+        with unset_fake_temporarily():
+            real = func(
+                *_map(args, self._known), **{k: _map(v, self._known) for k, v in kwargs.items()}
+            )
+        self._constants[id(out)] = real
+
+    def _known(self, value: Any) -> Any:
+        return self._constants[id(value)] if isinstance(value, torch.Tensor) else value
+
+    def _forget(self, value: torch.Tensor) -> None:
+        for node in self._by_storage.get(value.untyped_storage()._cdata, []):
+            self._constants.pop(id(node.meta["val"]), None)
+
+
+def _map(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_map(item, change) for item in value)
+    if isinstance(value, list):
+        return [_map(item, change) for item in value]
+    return change(value)
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _has_symbol(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_has_symbol(item) for item in value)
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+def user_frames() -> tuple[Frame, ...]:
+    """The frames of the running call that belong to the user or a library, outermost first."""
+    frames: list[Frame] = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if ownership(code.co_filename):
+            frames.append((code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back  # type: ignore[assignment]
+    frames.reverse()
+    return tuple(frames)
+
+
+@contextmanager
+def module_paths(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
+    """While on, the recorder knows which submodule is running."""
+    paths = {id(part): name for name, part in root.named_modules()}
+
+    def enter(module: torch.nn.Module, args: Any) -> None:
+        recorder.modules.append(paths.get(id(module), recorder.modules[-1]))
+
+    def leave(module: torch.nn.Module, args: Any, output: Any) -> None:
+        recorder.modules.pop()
+
+    before = torch.nn.modules.module.register_module_forward_pre_hook(enter)
+    after = torch.nn.modules.module.register_module_forward_hook(leave)
+    try:
+        yield
+    finally:
+        before.remove()
+        after.remove()
+
+
+@contextmanager
+def exporting() -> Iterator[None]:
+    """Tells the model's own code that it is being exported, as `torch.export` does."""
+    import torch.compiler as compiler
+
+    flags = {name: getattr(compiler, name) for name in ("_is_exporting_flag", "_is_compiling_flag")}
+    for name in flags:
+        setattr(compiler, name, True)
+    try:
+        yield
+    finally:
+        for name, value in flags.items():
+            setattr(compiler, name, value)
+
+
+@contextmanager
+def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
+    """Everything that has to be on while the model runs."""
+    from torch._dispatch.python import enable_python_dispatcher
+
+    with ExitStack() as stack:
+        stack.enter_context(exporting())
+        stack.enter_context(module_paths(recorder, root))
+        stack.enter_context(torch._C._AutoDispatchBelowAutograd())
+        stack.enter_context(enable_python_dispatcher())
+        stack.enter_context(recorder.fake_mode)
+        stack.enter_context(recorder)
+        yield

@@ -1,0 +1,88 @@
+"""The user's model left as it was: attributes and buffers that a run changes are put back, and named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+
+class Changes:
+    """Which attributes a run wrote (`layer.cache`); filled in when the run is over."""
+
+    def __init__(self) -> None:
+        self.attributes: list[str] = []
+
+
+@contextmanager
+def untouched(module: object, *, buffers: bool = False) -> Iterator[Changes]:
+    """Whatever the block does to the module's attributes (and, on request, buffers) is undone."""
+    changes = Changes()
+    if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
+        yield changes
+        return
+    before = [(name, part, _snapshot(part)) for name, part in module.named_modules()]
+    kept = [(b, b._version, b.detach().clone()) for b in module.buffers()] if buffers else []
+    try:
+        yield changes
+    finally:
+        for name, part, snapshot in before:
+            for key in _restore(part, snapshot):
+                changes.attributes.append(f"{name}.{key}" if name else key)
+        for buffer, version, value in kept:
+            if buffer._version != version:
+                with torch.no_grad():
+                    buffer.copy_(value)
+
+
+_TABLES = ("_parameters", "_buffers", "_modules")
+
+
+def _snapshot(part: torch.nn.Module) -> dict[str, Any]:
+    """The attributes as they are; containers one level deep, since those are changed in place."""
+    return {
+        key: (value, value.copy() if type(value) in (dict, list, set) else None)
+        for key, value in part.__dict__.items()
+    }
+
+
+def _restore(part: torch.nn.Module, snapshot: dict[str, Any]) -> Iterator[str]:
+    now = part.__dict__
+    for key in [key for key in now if key not in snapshot]:
+        del now[key]
+        yield key
+    for key, (value, copied) in snapshot.items():
+        if now.get(key, _MISSING) is not value:
+            now[key] = value
+            yield key
+        if copied is not None and not _same(value, copied):
+            names = _rewritten(value, copied) if key in _TABLES else [key]
+            _refill(value, copied)
+            yield from names
+
+
+def _rewritten(value: dict[str, Any], copied: dict[str, Any]) -> list[str]:
+    return [key for key in value if key not in copied or value[key] is not copied[key]]
+
+
+def _same(value: Any, copied: Any) -> bool:
+    if len(value) != len(copied):
+        return False
+    if isinstance(value, dict):
+        return all(key in copied and value[key] is copied[key] for key in value)
+    if isinstance(value, list):
+        return all(a is b for a, b in zip(value, copied, strict=True))
+    return bool(value == copied)
+
+
+def _refill(value: Any, copied: Any) -> None:
+    value.clear()
+    if isinstance(value, list):
+        value.extend(copied)
+    else:
+        value.update(copied)
+
+
+_MISSING = object()

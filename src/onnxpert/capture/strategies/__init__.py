@@ -1,0 +1,1 @@
+"""The strategies of capture, a file each, tried in the order of their rungs."""

@@ -1,0 +1,84 @@
+"""First rung: our own recorder over fake tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+from torch._dynamo.source import ConstantSource
+from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
+
+from onnxpert.capture.flat import Flat, fed
+from onnxpert.capture.guards import guards_of
+from onnxpert.capture.inputs import traced_example
+from onnxpert.capture.recorder import Recorder, new_fake_mode, recording
+from onnxpert.capture.state import untouched
+from onnxpert.capture.strategy import strategy
+from onnxpert.core.types import Captured, GraphInput, InputKind, InputLeaf, Loaded
+
+
+@strategy("recorder", rung=10)
+def recorded(loaded: Loaded) -> Captured:
+    if isinstance(loaded.module, torch.export.ExportedProgram):
+        raise TypeError("an ExportedProgram is a graph already")
+    fake_mode = _own_mode(loaded.module) or new_fake_mode()
+    flat = Flat(loaded)
+    recorder = Recorder(fake_mode, _names(loaded.module))
+    values = [_enter(recorder, index, leaf) for index, leaf in enumerate(fed(loaded))]
+    root = loaded.module if isinstance(loaded.module, torch.nn.Module) else flat
+    with untouched(loaded.module) as changes, recording(recorder, root):
+        outputs = flat(*values)
+    recorder.graph.output(tuple(recorder._reference(recorder._stand_in(out)) for out in outputs))
+    return Captured(
+        root=fx.GraphModule(torch.nn.Module(), recorder.graph),
+        inputs=tuple(recorder.inputs),
+        strategy="recorder",
+        guards=guards_of(fake_mode.shape_env),
+        output_names=flat.names,
+        loaded=loaded,
+        written=tuple(changes.attributes),
+    )
+
+
+def _enter(recorder: Recorder, index: int, leaf: InputLeaf) -> Any:
+    entry = GraphInput(InputKind.USER, leaf.name)
+    mode = recorder.fake_mode
+    if leaf.scalar is not None:
+        symbol = mode.shape_env.create_unspecified_symint_and_symbol(  # type: ignore[union-attr]
+            max(int(leaf.value), 2), ConstantSource(f"input_{index}"), DimDynamic.DYNAMIC
+        )
+        recorder.placeholder(entry, symbol)
+        return symbol
+    tensor = traced_example(leaf).detach()
+    dynamic = {axis for axis, _ in leaf.dims}
+    context = StatelessSymbolicContext(
+        dynamic_sizes=[
+            DimDynamic.DYNAMIC if axis in dynamic else DimDynamic.STATIC
+            for axis in range(tensor.dim())
+        ],
+    )
+    fake = mode.from_tensor(
+        tensor, symbolic_context=context, source=ConstantSource(f"input_{index}")
+    )
+    recorder.placeholder(entry, fake)
+    return fake
+
+
+def _names(module: Any) -> dict[int, tuple[InputKind, str]]:
+    if not isinstance(module, torch.nn.Module):
+        return {}
+    names = {id(tensor): (InputKind.BUFFER, name) for name, tensor in module.named_buffers()}
+    for name, parameter in module.named_parameters():
+        names[id(parameter)] = (InputKind.PARAMETER, name)
+    return names
+
+
+def _own_mode(module: Any) -> Any:
+    """The mode of a model whose weights are fake already."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    if isinstance(module, torch.nn.Module):
+        for parameter in module.parameters():
+            return parameter.fake_mode if isinstance(parameter, FakeTensor) else None
+    return None

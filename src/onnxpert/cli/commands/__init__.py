@@ -1,0 +1,1 @@
+"""One file per command; a new file here is a new word after `onnxpert`."""

@@ -1,0 +1,85 @@
+"""`onnxpert export`: a proven file, or every reason why not."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from onnxpert.cli import options, results
+from onnxpert.cli.command import command
+from onnxpert.cli.progress import progress
+from onnxpert.core.errors import ExportError, UsageError
+
+_ELSEWHERE = "choose another place with -o"
+
+
+def _options(parser: ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SOURCE", help="the model, see below")
+    parser.add_argument("-o", "--output", metavar="FILE", help="default: NAME.onnx, right here")
+    options.source_options(parser)
+    options.model_options(parser)
+    parser.add_argument(
+        "--external-data", action="store_true", help="keep the weights in a file of their own"
+    )
+    options.screen_options(parser)
+    parser.epilog = f"{options.SOURCES}\n\n{options.INPUTS}"
+
+
+@command("export", summary="write a proven ONNX file", order=1, options=_options)
+def export(asked: Namespace) -> int:
+    """Export a model to ONNX and prove that the file computes what the model computes.
+
+    No file appears before the proof has passed."""
+    output = Path(asked.output) if asked.output else Path(default_name(asked.source))
+    _check(output)
+    with results.kept_clean(), progress(quiet=asked.quiet) as told:
+        prepared = options.prepare(asked, asked.source, told)
+        from onnxpert.engine import api
+
+        try:
+            report = api.export(
+                prepared.model,
+                prepared.args,
+                output,
+                external_data=asked.external_data,
+                progress=told,
+                **options.request(asked, prepared),
+            )
+        except ExportError as error:
+            report = error.report
+        except OSError as error:
+            raise _unwritable(output, error) from error
+    if asked.json:
+        results.write(report.to_json())
+    else:
+        results.show(report)
+    return report.exit_code
+
+
+def default_name(source: str) -> str:
+    """`Net.onnx` for model.py:Net, `resnet50.onnx` for timm:resnet50, `net.onnx` for a/net.pt2."""
+    path, _, name = source.rpartition(":")
+    name = name if path else Path(source).stem
+    last = name.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+    return (re.sub(r"[^\w.-]+", "_", last).strip("_.") or "model") + ".onnx"
+
+
+def _check(output: Path) -> None:
+    """Refuse a place that cannot be written to before minutes are spent on the model."""
+    folder = output.parent
+    if output.is_dir():
+        raise UsageError(f"cannot write {output}: it is a directory", f"-o {output / 'model.onnx'}")
+    if not folder.is_dir():
+        missing = "is not a directory" if folder.exists() else "does not exist"
+        raise UsageError(f"cannot write {output}: {folder} {missing}", f"mkdir -p {folder}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot write {output}: no permission for {folder}", _ELSEWHERE)
+
+
+def _unwritable(output: Path, error: OSError) -> UsageError:
+    reason = (error.strerror or str(error)).lower()
+    help = "free some space, or " + _ELSEWHERE if error.errno == errno.ENOSPC else _ELSEWHERE
+    return UsageError(f"cannot write {output}: {reason}; nothing was left behind", help)

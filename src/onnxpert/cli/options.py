@@ -1,0 +1,131 @@
+"""The options that several commands share, and what they mean to the engine."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING, Any
+
+from onnxpert.cli.progress import Progress
+from onnxpert.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from onnxpert.engine.sources import Prepared
+
+SOURCES = """\
+a source is one of
+  model.py:Net               a class, a factory or a model in a file
+  package.module:name        the same in an installed module
+  timm:resnet50              a model of timm, torchvision or transformers
+  net.pt2, net.pt            a torch.export program or a TorchScript file"""
+INPUTS = """\
+an input is written as
+  x=float32[batch=2,3,h=224,w=224]     a name before a size makes it dynamic
+  int64[2,16]:0..1000                  random integers of a range"""
+
+
+def source_options(parser: ArgumentParser) -> None:
+    """Where the model's inputs come from, and the mode it is in."""
+    parser.add_argument(
+        "--input", action="append", default=[], metavar="SPEC", help="an example input; repeatable"
+    )
+    parser.add_argument(
+        "--inputs", metavar="FILE", help="example inputs from a .npz, .safetensors or .pt file"
+    )
+    parser.add_argument(
+        "--eval", action="store_true", help="put the model in evaluation mode first"
+    )
+
+
+def model_options(parser: ArgumentParser) -> None:
+    """What the file shall look like, and what may be done to get it."""
+    parser.add_argument("--input-names", type=_names, metavar="A,B", help="names of the inputs")
+    parser.add_argument("--output-names", type=_names, metavar="A,B", help="names of the outputs")
+    parser.add_argument(
+        "--opset", type=_opset, metavar="N", help="default: what the target takes best"
+    )
+    parser.add_argument(
+        "--dynamic",
+        choices=("auto", "none"),
+        help="auto: every size that can vary does; none: all sizes are the example's; "
+        "default: the sizes named in --input",
+    )
+    target_option(parser)
+    parser.add_argument(
+        "--repair",
+        choices=("off", "safe", "all"),
+        default="safe",
+        help="which repairs may be made: none, those that keep every output (default), or all",
+    )
+    parser.add_argument("--no-verify", action="store_true", help="leave the proof out")
+
+
+def target_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--target",
+        default="ort-cpu",
+        metavar="NAME",
+        help="the runtime it is for (default: ort-cpu)",
+    )
+
+
+def screen_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument(
+        "--json", action="store_true", help="print the result as JSON, and nothing else"
+    )
+
+
+def prepare(asked: Namespace, source: str, told: Progress) -> Prepared:
+    """The model and its example inputs; shown as the first stage, since importing torch is slow."""
+    start = time.monotonic()
+    told("read", "start", 0.0, source)
+    from onnxpert.engine import sources
+
+    prepared = sources.prepare(source, asked.input, asked.inputs)
+    if asked.eval:
+        _evaluated(prepared.model, source)
+    told("read", "done", time.monotonic() - start, "; ".join(prepared.notes))
+    return prepared
+
+
+def request(asked: Namespace, prepared: Prepared) -> dict[str, Any]:
+    """The keyword arguments that export and diagnose share."""
+    return {
+        "kwargs": prepared.kwargs,
+        "input_names": asked.input_names,
+        "output_names": asked.output_names,
+        "opset_version": asked.opset,
+        "dynamic_shapes": _dynamic(asked, prepared),
+        "target": asked.target,
+        "repair": asked.repair,
+        "verify": not asked.no_verify,
+    }
+
+
+def _dynamic(asked: Namespace, prepared: Prepared) -> Any:
+    if asked.dynamic is None:
+        return prepared.dynamic_shapes
+    return "auto" if asked.dynamic == "auto" else None
+
+
+def _evaluated(model: Any, source: str) -> None:
+    if not hasattr(model, "eval") or not hasattr(model, "training"):
+        raise UsageError(
+            f"--eval: {source} is a {type(model).__name__}, which has no evaluation mode",
+            "leave --eval out",
+        )
+    model.eval()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ArgumentTypeError(f"{text!r} is not a list of names such as a,b")
+    return names
+
+
+def _opset(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise ArgumentTypeError(f"{text!r} is not an opset such as 18")
+    return int(text)

@@ -1,0 +1,1 @@
+"""The rules, a folder per family and a file per rule."""

@@ -1,0 +1,1 @@
+"""Where the stages meet: one model through the whole walk, and the calls users make."""

@@ -1,0 +1,32 @@
+"""The time each stage takes, told as it passes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+# (stage, "start" | "done" | "note", seconds, note)
+Progress: TypeAlias = Callable[[str, str, float, str], None]
+
+
+class Clock:
+    """Adds up seconds per stage, in the order the stages were first entered."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.seconds: dict[str, float] = {}
+        self._tell = progress or (lambda stage, event, seconds, note: None)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[list[str]]:
+        """Times the block; what is appended to the list is told with the end."""
+        notes: list[str] = []
+        self.seconds.setdefault(name, 0.0)
+        self._tell(name, "start", 0.0, "")
+        start = time.perf_counter()
+        try:
+            yield notes
+        finally:
+            self.seconds[name] += time.perf_counter() - start
+            self._tell(name, "done", self.seconds[name], ", ".join(notes))

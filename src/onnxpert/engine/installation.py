@@ -1,0 +1,240 @@
+"""What is installed here, read from package metadata and tried in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import json
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+# import name -> the distributions that provide it, the usual one first
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "torch": ("torch",),
+    "onnx": ("onnx", "onnx-weekly"),
+    "onnx_ir": ("onnx-ir",),
+    "onnxscript": ("onnxscript", "onnxscript-preview"),
+    "onnxruntime": ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "ort-nightly"),
+    "numpy": ("numpy",),
+    "ml_dtypes": ("ml-dtypes",),
+    "safetensors": ("safetensors",),
+    "rich": ("rich",),
+    "packaging": ("packaging",),
+}
+OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "torchvision": ("torchvision",),
+    "timm": ("timm",),
+    "transformers": ("transformers",),
+    "torchao": ("torchao",),
+}
+TORCH_FLOOR, TORCH_NEWEST = "2.13", "2.15"  # the oldest and the newest torch that is tested
+IMPORT_SECONDS = 120
+
+_PROBE = """
+import importlib, json, sys
+for name in sys.argv[1:]:
+    print("\\nonnxpert-probe", json.dumps([name, None]), flush=True)
+    try:
+        importlib.import_module(name)
+        said = ""
+    except BaseException as error:
+        said = f"{type(error).__name__}: {error}"
+    print("\\nonnxpert-probe", json.dumps([name, said]), flush=True)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A library that is used when it is there; `error` is what importing it said."""
+
+    name: str
+    version: str  # "": not installed
+    needed: bool
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that does not fit, and the command that mends it."""
+
+    message: str
+    cure: str
+
+
+def versions() -> Mapping[str, str]:
+    """Python and every library that is installed, by its distribution's name; imports none."""
+    found = {"Python": platform.python_version()}
+    for choices in (*NEEDED.values(), *OPTIONAL.values()):
+        if present := _present(choices):
+            found[present[0]] = _version(present[0])
+    return found
+
+
+def packages() -> tuple[Package, ...]:
+    """Every library of interest, imported once in another process: a broken one may crash there."""
+    names = {**NEEDED, **OPTIONAL}
+    installed = {name: present for name in names if (present := _present(names[name]))}
+    errors = import_errors(list(installed))
+    return tuple(
+        Package(
+            name=installed.get(name, choices)[0],
+            version=_version(installed[name][0]) if name in installed else "",
+            needed=name in NEEDED,
+            error=errors.get(name, ""),
+        )
+        for name, choices in names.items()
+    )
+
+
+def import_errors(names: Sequence[str]) -> dict[str, str]:
+    """What importing each module said, "" for nothing; a crash is blamed on the one it came in."""
+    errors: dict[str, str] = {}
+    left = list(names)
+    while left:
+        told, ended = _probe(left)
+        errors |= {name: said for name, said in told.items() if said is not None}
+        crashed = [name for name, said in told.items() if said is None]
+        errors |= dict.fromkeys(crashed, ended)
+        if not told:  # Python itself did not start: blame the next one rather than loop
+            errors[left[0]] = ended
+        left = [name for name in left if name not in errors]
+    return errors
+
+
+def _probe(names: Sequence[str]) -> tuple[dict[str, str | None], str]:
+    """What each module said, None for one that was begun and not ended; and how it all ended."""
+    # -P: a torch.py in the working directory is the user's, not the installed one.
+    call = [sys.executable, "-P", "-c", _PROBE, *names]
+    try:
+        done = subprocess.run(
+            call, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False
+        )
+        out, ended = done.stdout, f"the interpreter died with exit code {done.returncode}"
+    except subprocess.TimeoutExpired as error:
+        out = error.stdout.decode(errors="replace") if isinstance(error.stdout, bytes) else ""
+        ended = f"importing it took more than {IMPORT_SECONDS} s"
+    told: dict[str, str | None] = {}
+    for line in out.splitlines():
+        if line.startswith("onnxpert-probe "):
+            name, said = json.loads(line.removeprefix("onnxpert-probe "))
+            told[name] = said
+    return told, ended
+
+
+def problems(found: Iterable[Package]) -> tuple[Problem, ...]:
+    """Everything about the installed packages that does not fit, each with its cure."""
+    found = tuple(found)
+    return (*_absent(found), *_doubled(), *_versions_apart(found), *_broken(found))
+
+
+def notes(found: Iterable[Package]) -> tuple[str, ...]:
+    """What is worth knowing and no problem."""
+    ahead = (
+        f"torch {each.version} is newer than {TORCH_NEWEST}, the newest that onnxpert was tested with"
+        for each in found
+        if each.name == "torch" and _release(each.version) > _release(TORCH_NEWEST)
+    )
+    return tuple(ahead)
+
+
+def _absent(found: Iterable[Package]) -> Iterator[Problem]:
+    for each in found:
+        if each.needed and not each.version:
+            wanted = f'"torch>={TORCH_FLOOR}"' if each.name == "torch" else each.name
+            yield Problem(f"{each.name} is not installed", f"pip install {wanted}")
+
+
+def _doubled() -> Iterator[Problem]:
+    for choices in NEEDED.values():
+        present = _present(choices)
+        if len(present) > 1:
+            both = " and ".join(present)
+            cure = f"pip uninstall -y {' '.join(present)} && pip install {present[-1]}"
+            yield Problem(f"{both} are both installed and overwrite each other's files", cure)
+
+
+def _versions_apart(found: Iterable[Package]) -> Iterator[Problem]:
+    """Pairs that exclude each other by their own metadata, and a torch that is too old for us."""
+    by_name = {each.name: each for each in found if each.version}
+    torch = by_name.get("torch")
+    if torch and _release(torch.version) < _release(TORCH_FLOOR):
+        message = f"torch {torch.version} is older than {TORCH_FLOOR}, the oldest that is tested"
+        yield Problem(message, f'pip install "torch>={TORCH_FLOOR}"')
+    if "packaging" not in by_name or by_name["packaging"].error:
+        return  # said already; without it nobody here can read a requirement
+    for each in by_name.values():
+        for wish, name in _wishes(each.name):
+            other = by_name.get(name)
+            if other and not wish.specifier.contains(other.version, prereleases=True):
+                yield Problem(
+                    f"{each.name} {each.version} needs {wish.name}{wish.specifier}, "
+                    f"but {other.name} {other.version} is installed",
+                    _matching(each, other),
+                )
+
+
+def _wishes(distribution: str) -> Iterator[tuple[Requirement, str]]:
+    """What a distribution requires on this machine, with the canonical name of each."""
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    for text in importlib.metadata.requires(distribution) or ():
+        with contextlib.suppress(InvalidRequirement):
+            wish = Requirement(text)
+            if wish.marker is None or wish.marker.evaluate({"extra": ""}):
+                yield wish, canonicalize_name(wish.name)
+
+
+def _broken(found: Iterable[Package]) -> Iterator[Problem]:
+    by_name = {each.name: each for each in found}
+    for each in by_name.values():
+        if each.error:
+            said = " ".join(each.error.split())
+            yield Problem(
+                f"{each.name} {each.version} cannot be imported: {_clipped(said)}",
+                _matching(each, by_name["torch"]) if each.name == "torchvision" else _again(each),
+            )
+
+
+def _matching(one: Package, other: Package) -> str:
+    """Install `one` anew in whatever version goes with the `other` that is there."""
+    release, _, build = other.version.partition("+")
+    # torch's own builds (cpu, cu130) are not on PyPI; a torchvision from there would not load.
+    index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
+    return f'pip install --upgrade {one.name} "{other.name}=={release}"{index}'
+
+
+def _again(each: Package) -> str:
+    release, _, build = each.version.partition("+")
+    index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
+    return f'pip install --force-reinstall "{each.name}=={release}"{index}'
+
+
+def _present(choices: Iterable[str]) -> list[str]:
+    return [name for name in choices if _version(name)]
+
+
+def _version(distribution: str) -> str:
+    try:
+        # None where a half-removed package has left a folder without its metadata.
+        return importlib.metadata.version(distribution) or ""
+    except PackageNotFoundError:
+        return ""
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= 200 else text[:197] + "..."

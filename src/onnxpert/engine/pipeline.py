@@ -1,0 +1,189 @@
+"""The walk of one model: load, capture, diagnose, repair, lower, optimise, save, verify, report."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onnxpert.capture import capture
+from onnxpert.core.types import (
+    Captured,
+    CaptureFailed,
+    Checked,
+    Divergence,
+    Finding,
+    Loaded,
+    Lowered,
+    Plan,
+    Request,
+    Saved,
+    Verified,
+    replace,
+)
+from onnxpert.diagnose import diagnose
+from onnxpert.engine.clock import Clock, Progress
+from onnxpert.engine.plan import plan
+from onnxpert.engine.summary import summarise
+from onnxpert.load import load
+from onnxpert.lower import lower
+from onnxpert.optimise import optimise
+from onnxpert.repair import choose, repair
+from onnxpert.report import Action, Report
+from onnxpert.save import check, discard, publish, save
+from onnxpert.targets import Target, find
+from onnxpert.verify import localise
+from onnxpert.verify import verify as prove
+
+
+@dataclass
+class Walk:
+    """What is known so far; the report is made of this."""
+
+    request: Request
+    target: Target
+    clock: Clock
+    plan: Plan
+    findings: list[Finding] = field(default_factory=list)
+    repairs: list[str] = field(default_factory=list)
+    captured: Captured | CaptureFailed | None = None
+    lowered: Lowered | None = None
+    saved: Saved | None = None
+    verified: Verified | None = None
+    divergence: Divergence | None = None
+
+    @property
+    def blocked(self) -> bool:
+        return any(finding.blocks for finding in self.findings)
+
+    def learn(self, evidence: object) -> None:
+        """What the rules say of a value; a thing already said is not said again."""
+        for finding in diagnose(evidence):
+            if finding not in self.findings:
+                self.findings.append(finding)
+
+
+def export(request: Request, progress: Progress | None = None) -> Report:
+    """The walk with a file at its end; nothing is at `request.path` unless the report is ok."""
+    if request.path is None:
+        return rehearse(request, progress, Action.EXPORT)
+    return _walk(request, request.path, True, progress, Action.EXPORT)
+
+
+def rehearse(
+    request: Request, progress: Progress | None = None, action: Action = Action.DIAGNOSE
+) -> Report:
+    """The same walk, its file thrown away."""
+    with tempfile.TemporaryDirectory(prefix="onnxpert-") as directory:
+        return _walk(request, Path(directory) / "model.onnx", False, progress, action)
+
+
+def verify(request: Request, path: Path, progress: Progress | None = None) -> Report:
+    """An ONNX file from anywhere against the user's model."""
+    walk = _start(request, progress)
+    with walk.clock.stage("load"):
+        loaded = load(request)
+    walk.learn(loaded)
+    if not walk.blocked:
+        with walk.clock.stage("verify"):
+            walk.verified = prove(loaded, path, walk.target)
+        walk.learn(walk.verified)
+    return summarise(walk, Action.VERIFY, path)
+
+
+def _start(request: Request, progress: Progress | None) -> Walk:
+    target = find(request.target)
+    return Walk(request, target, Clock(progress), plan(request, target))
+
+
+def _walk(
+    request: Request, path: Path, keep: bool, progress: Progress | None, action: Action
+) -> Report:
+    walk = _start(request, progress)
+    walk.learn(walk.plan)
+    with walk.clock.stage("load"):
+        loaded = load(request)
+    loaded = _captured(walk, loaded)
+    if isinstance(walk.captured, Captured):
+        _lowered(walk, walk.captured)
+    try:
+        if walk.lowered is not None and not walk.blocked:
+            _proven(walk, loaded, path)
+        if walk.saved is not None and keep and not walk.blocked:
+            walk.saved = publish(walk.saved, path)
+            return summarise(walk, action, path)
+    finally:
+        if walk.saved is not None:
+            discard(walk.saved)
+    return summarise(walk, action, None)
+
+
+def _captured(walk: Walk, loaded: Loaded) -> Loaded:
+    """Capture, diagnose, repair, and again: a repair is offered at most once per finding."""
+    tried: list[tuple[Finding, str]] = []
+    while True:
+        with walk.clock.stage("capture") as notes:
+            walk.captured = capture(loaded)
+            notes.append(_how(walk.captured))
+        with walk.clock.stage("diagnose"):
+            found = [*diagnose(loaded), *diagnose(walk.captured)]
+        cure = choose(found, walk.request.repair, tried)
+        if cure is None:
+            walk.findings += [finding for finding in found if finding not in walk.findings]
+            return loaded
+        finding, chosen = cure
+        tried.append((finding, chosen.name))
+        with walk.clock.stage("repair") as notes:
+            loaded = repair(loaded, finding, chosen)
+            notes.append(chosen.name)
+        walk.findings.append(replace(finding, repaired=True, repair=chosen.name))
+        walk.repairs.append(f"{chosen.name}: {chosen.about.splitlines()[0]}")
+
+
+def _how(captured: Captured | CaptureFailed) -> str:
+    return captured.strategy if isinstance(captured, Captured) else "no strategy got it through"
+
+
+def _lowered(walk: Walk, captured: Captured) -> None:
+    with walk.clock.stage("lower"):
+        lowered = lower(
+            captured,
+            opset=walk.plan.opset,
+            ir_version=walk.plan.ir_version,
+            input_names=walk.request.input_names,
+            output_names=walk.request.output_names,
+        )
+    walk.learn(lowered)
+    with walk.clock.stage("optimise"):
+        walk.lowered = optimise(lowered)
+    if not walk.blocked:
+        with walk.clock.stage("check"):
+            walk.learn(Checked(tuple(check(walk.lowered))))
+
+
+def _proven(walk: Walk, loaded: Loaded, path: Path) -> None:
+    assert walk.lowered is not None
+    with walk.clock.stage("save"):
+        walk.saved = save(
+            walk.lowered,
+            path,
+            external_data=walk.request.external_data,
+            digest=walk.request.verify,
+        )
+    if not walk.request.verify:
+        return
+    with walk.clock.stage("verify") as notes:
+        walk.verified = prove(loaded, walk.saved.path, walk.target)
+        notes.append(f"{len({row.case for row in walk.verified.rows})} cases")
+    if not walk.verified.proven and isinstance(walk.captured, Captured):
+        with walk.clock.stage("localise"):
+            walk.divergence = localise(
+                walk.verified,
+                loaded,
+                captured=walk.captured,
+                lowered=walk.lowered,
+                path=walk.saved.path,
+                target=walk.target,
+            )
+        walk.verified = replace(walk.verified, divergence=walk.divergence)
+    walk.learn(walk.verified)

@@ -1,0 +1,64 @@
+"""A finished walk told as a report."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import onnxpert
+from onnxpert.core.types import Captured, Lowered
+from onnxpert.report import Action, Report
+
+if TYPE_CHECKING:
+    from onnxpert.engine.pipeline import Walk
+
+_PACKAGES = ("torch", "onnx", "onnx-ir", "onnxscript", "onnxruntime")
+
+
+def summarise(walk: Walk, action: Action, path: Path | None) -> Report:
+    proven = walk.verified is not None and walk.verified.proven
+    finished = walk.verified is not None if action is Action.VERIFY else walk.saved is not None
+    asked = walk.request.verify or action is Action.VERIFY
+    lowered, saved = walk.lowered, walk.saved
+    return Report(
+        ok=finished and not walk.blocked and (proven or not asked),
+        path=path,
+        findings=tuple(walk.findings),
+        verified=walk.verified.rows if walk.verified else (),
+        timings=dict(walk.clock.seconds),
+        action=action,
+        model=_model_name(walk.request.model),
+        target=walk.target.name,
+        opset=lowered.opset if lowered else None,
+        ir_version=lowered.model.ir_version if lowered else None,
+        strategy=walk.captured.strategy if isinstance(walk.captured, Captured) else "",
+        nodes=sum(1 for _ in lowered.model.graph.all_nodes()) if lowered else None,
+        bytes=saved.bytes if saved else None,
+        sha256=saved.sha256 if saved else "",
+        inputs=_signature(lowered, "inputs"),
+        outputs=_signature(lowered, "outputs"),
+        versions={name: metadata.version(name) for name in _PACKAGES},
+        verify=asked,
+        divergence=walk.divergence,
+        repairs=tuple(walk.repairs),
+        symbols=lowered.symbols if lowered else (),
+        version=onnxpert.__version__,
+    )
+
+
+def _model_name(model: Any) -> str:
+    return getattr(model, "__name__", type(model).__name__)
+
+
+def _signature(lowered: Lowered | None, side: str) -> tuple[str, ...]:
+    if lowered is None:
+        return ()
+    values = getattr(lowered.model.graph, side)
+    return tuple(f"{value.name}: {_type(value)}" for value in values)
+
+
+def _type(value: Any) -> str:
+    dtype = value.dtype.numpy().name if value.dtype is not None else "?"
+    sizes = ", ".join(str(size) for size in value.shape) if value.shape is not None else "..."
+    return f"{dtype}[{sizes}]"

@@ -1,0 +1,56 @@
+"""The names that the user gives to the inputs of the file."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from onnxpert.core.types import Request, SpecProblem
+from onnxpert.load import skeleton
+from onnxpert.load.inputs import Inputs, Leaf
+
+
+def graph_inputs(inputs: Inputs, scalars: Mapping[str, Any]) -> list[Leaf]:
+    """The leaves that become inputs of the file: tensors, and numbers that vary."""
+    return [leaf for leaf in inputs.leaves if leaf.is_tensor or leaf.name in scalars]
+
+
+def aliases(request: Request, inputs: Inputs, scalars: Mapping[str, Any]) -> dict[Any, Leaf]:
+    return dict(zip(request.input_names, graph_inputs(inputs, scalars), strict=False))
+
+
+def check_names(request: Request, inputs: Inputs, scalars: Mapping[str, Any]) -> list[SpecProblem]:
+    names = request.input_names
+    taking = [leaf.name for leaf in graph_inputs(inputs, scalars)]
+    listed = ", ".join(f"`{name}`" for name in taking) or "none"
+    problems = []
+    if len(names) > len(taking):
+        message = f"input_names has {len(names)} names, the model has {len(taking)} tensor inputs"
+        help = f"in order the inputs are {listed}; None and constants are not inputs of the file"
+        problems.append(SpecProblem("bad-names", message, help))
+    for kind, given in (("input_names", names), ("output_names", request.output_names)):
+        twice = sorted({str(name) for name in given if given.count(name) > 1})
+        if twice:
+            message = f"{kind} gives `{'`, `'.join(twice)}` to more than one"
+            problems.append(SpecProblem("bad-names", message, "every name must be its own"))
+        if bad := [name for name in given if not isinstance(name, str) or not name]:
+            message = f"{kind} holds {bad[0]!r}, which is not a name"
+            problems.append(SpecProblem("bad-names", message, "write non-empty strings"))
+    if both := sorted({str(n) for n in names} & {str(n) for n in request.output_names}):
+        message = f"`{both[0]}` is both an input's and an output's name"
+        problems.append(SpecProblem("bad-names", message, "every name must be its own"))
+    return problems
+
+
+def unknown_input(spelling: str, name: Any, request: Request, inputs: Inputs) -> SpecProblem:
+    known = [*request.input_names, *skeleton.names(inputs)]
+    listed = ", ".join(f"`{each}`" for each in dict.fromkeys(known)) or "none"
+    close = difflib.get_close_matches(str(name), [str(each) for each in known], 1)
+    message = f"{spelling} names an input `{name}` that the model does not have in this call"
+    help = f"the inputs are {listed}"
+    if close:
+        help += f"; did you mean `{close[0]}`?"
+    elif spelling == "dynamic_axes" and not request.output_names:
+        help += "; if it is an output, name it in output_names"
+    return SpecProblem("unknown-input", message, help)

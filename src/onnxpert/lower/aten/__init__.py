@@ -1,0 +1,1 @@
+"""The lowerings of ATen operators, a file per family."""

@@ -1,0 +1,177 @@
+"""From a captured graph to a whole ONNX model: inputs, weights, nodes, outputs and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from onnxpert.core.types import Captured, GraphInput, InputKind, Lowered
+from onnxpert.lower.dims import DimPrinter, name_symbols, symbol_table
+from onnxpert.lower.dtypes import TO_ONNX
+from onnxpert.lower.emitter import Emitter, Shared
+from onnxpert.lower.symbols import expression
+from onnxpert.lower.walk import Library, Walk
+
+
+class Build:
+    """One model being written."""
+
+    def __init__(
+        self, captured: Captured, opset: int, library: Library, fallback: Callable[..., Any]
+    ) -> None:
+        self.captured = captured
+        self.opset = opset
+        self.shared = Shared(opset)
+        self.op = Emitter(self.shared)
+        self.walk = Walk(self.op, library, fallback, _fake_mode(captured))
+        self.shared.inline = self.walk.run
+        self.names = name_symbols(captured)
+        self.shared.dim_names = self.names
+        self.print = DimPrinter(self.names)
+
+    def run(
+        self, input_names: tuple[str, ...], output_names: tuple[str, ...], ir_version: int
+    ) -> Lowered:
+        inputs, given = self._inputs(input_names)
+        names = self._output_names(output_names)
+        results = self.walk.run(self.op, self.captured.root, given)
+        outputs = [
+            self._output(name, result, inputs) for name, result in zip(names, results, strict=True)
+        ]
+        self._shapes()
+        model = self._model(inputs, outputs, ir_version)
+        return Lowered(
+            model=model,
+            opset=self.opset,
+            unsupported=tuple(self.walk.unsupported),
+            symbols=symbol_table(self.captured, self.names),
+            inputs=tuple(str(value.name) for value in inputs),
+            outputs=tuple(names),
+            locations=self.walk.locations,
+            origins=self.walk.origins,
+        )
+
+    # ---- the way in ------------------------------------------------------------------------
+
+    def _inputs(self, wished: tuple[str, ...]) -> tuple[list[ir.Value], list[Any]]:
+        user = [entry for entry in self.captured.inputs if entry.kind is InputKind.USER]
+        for entry, wish in zip(user, (*wished, *(e.name for e in user[len(wished) :])), strict=False):
+            self.shared.values.reserve(wish or entry.name)
+        values: list[ir.Value] = []
+        given: list[Any] = []
+        placeholders = [n for n in self.captured.root.graph.nodes if n.op == "placeholder"]
+        for entry, node in zip(self.captured.inputs, placeholders, strict=True):
+            if entry.kind is not InputKind.USER:
+                given.append(self._weight(entry))
+                continue
+            name = wished[len(values)] if len(values) < len(wished) else entry.name
+            value = self._input(name, node.meta["val"])
+            values.append(value)
+            given.append(value if isinstance(node.meta["val"], torch.Tensor) else node.meta["val"])
+        return values, given
+
+    def _input(self, name: str, example: Any) -> ir.Value:
+        if isinstance(example, (torch.SymInt, int)):
+            value = ir.Value(name=name, shape=ir.Shape([]), type=ir.TensorType(ir.DataType.INT64))
+            value.meta["shape"] = ()
+            if isinstance(example, torch.SymInt):
+                self.op.bind(expression(example), value, None)
+            return value
+        dtype = TO_ONNX[example.dtype]
+        sizes: list[Any] = list(example.shape)
+        value = ir.Value(
+            name=name, shape=ir.Shape(self.print.shape(sizes)), type=ir.TensorType(dtype)
+        )
+        value.meta["shape"] = tuple(sizes)
+        for axis, size in enumerate(sizes):
+            symbol = expression(size)
+            if symbol.is_Symbol:
+                self.op.bind(symbol, value, axis)
+        return value
+
+    def _weight(self, entry: GraphInput) -> ir.Value | None:
+        tensor = entry.tensor
+        if tensor is None or tensor.dtype not in TO_ONNX:
+            return None
+        if entry.kind is InputKind.CONSTANT and tensor.numel() <= 64:
+            return self.op.const(tensor)
+        name = self.shared.values.unique(entry.name)
+        value = self.op.initialiser(name, ir.tensor_adapters.TorchTensor(tensor.detach()))
+        value.meta["weight"] = entry.kind is not InputKind.CONSTANT
+        return value
+
+    # ---- the way out -----------------------------------------------------------------------
+
+    def _output_names(self, wished: tuple[str, ...]) -> list[str]:
+        found = []
+        for index, path in enumerate(self.captured.output_names):
+            if index < len(wished):
+                name = wished[index]
+                self.shared.values.reserve(name)
+            else:
+                plain = "output" if path == "" else path
+                wish = f"output_{plain}" if plain.isdigit() else plain
+                name = self.shared.values.unique(wish)
+            found.append(name)
+        return found
+
+    def _output(self, name: str, result: Any, inputs: Sequence[ir.Value]) -> ir.Value:
+        """The result under its output name; an input or a weight given back needs a node of its own."""
+        if not isinstance(result, ir.Value):
+            result = self.op.scalar(result)
+        if result.producer() is None or result.meta.get("is_output"):
+            shape, dtype = result.meta.get("shape"), result.dtype
+            node = ir.Node("", "Identity", [result], num_outputs=1)
+            node.name = self.shared.nodes.unique(f"{name}/Identity")
+            self.op.nodes.append(node)
+            result = node.outputs[0]
+            result.dtype = dtype
+            if shape is not None:
+                result.meta["shape"] = shape
+        elif result.name in self.walk.origins:
+            self.walk.origins[name] = self.walk.origins.pop(result.name)
+            if result.name in self.walk.locations:
+                self.walk.locations[name] = self.walk.locations.pop(result.name)
+        result.name = name
+        result.meta["is_output"] = True
+        return result
+
+    def _shapes(self) -> None:
+        """What is known of shapes goes into the file: runtimes plan with it, people read it."""
+        for node in self.op.nodes:
+            for value in node.outputs:
+                sizes = value.meta.get("shape")
+                if sizes is not None and value.shape is None:
+                    value.shape = ir.Shape(self.print.shape(sizes))
+
+    def _model(
+        self, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value], ir_version: int
+    ) -> ir.Model:
+        module = self.captured.loaded.module if self.captured.loaded else None
+        used = [value for value in self.shared.initialisers.values() if value.uses()]
+        graph = ir.Graph(
+            inputs,
+            outputs,
+            nodes=self.op.nodes,
+            initializers=used,
+            opset_imports={"": self.opset, **self.shared.domains},
+            name=getattr(module, "__name__", type(module).__name__),
+        )
+        model = ir.Model(graph, ir_version=ir_version, producer_name="onnxpert")
+        for symbol in symbol_table(self.captured, self.names):
+            upper = "" if symbol.upper is None else symbol.upper
+            model.metadata_props[f"onnxpert.dim.{symbol.name}"] = f"{symbol.lower}..{upper}"
+        return model
+
+
+def _fake_mode(captured: Captured) -> Any:
+    """The mode of the capture: symbols mean something only within it."""
+    for node in captured.root.graph.nodes:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and hasattr(value, "fake_mode"):
+            return value.fake_mode
+    return FakeTensorMode()

@@ -1,0 +1,67 @@
+"""One operator taken apart by torch itself, when there is no lowering for the whole of it.
+
+`make_fx` is semi-public; this use was tried on torch 2.13 and 2.15."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+
+@functools.cache
+def _table() -> Mapping[Any, Callable[..., Any]]:
+    from torch._decomp import decomposition_table
+
+    return decomposition_table
+
+
+def decompose(
+    target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], mode: Any
+) -> tuple[fx.GraphModule, list[Any]] | None:
+    """The call as a graph of simpler calls, over its tensors and symbols; None when torch has none.
+
+    `args` hold fake tensors where tensors go. The list says which leaves of the arguments the
+    placeholders stand for."""
+    body = _body(target)
+    if body is None:
+        return None
+    leaves, structure = pytree.tree_flatten((tuple(args), dict(kwargs)))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (torch.Tensor, torch.SymInt))]
+
+    def call(*values: Any) -> Any:
+        whole = list(leaves)
+        for place, value in zip(places, values, strict=True):
+            whole[place] = value
+        given, named = pytree.tree_unflatten(whole, structure)
+        result = body(*given, **named)
+        return tuple(result) if isinstance(result, (list, tuple)) else (result,)
+
+    from torch._dispatch.python import enable_python_dispatcher
+
+    with torch.no_grad(), enable_python_dispatcher(), mode:
+        graph = make_fx(call, pre_dispatch=True, _allow_non_fake_inputs=True)(
+            *(leaves[place] for place in places)
+        )
+    if _is_itself(graph, target):
+        return None
+    return graph, places
+
+
+def _body(target: Any) -> Callable[..., Any] | None:
+    table = _table()
+    if target in table:
+        return table[target]
+    if isinstance(target, torch._ops.OpOverload) and target._can_decompose():
+        return target.decompose
+    return None
+
+
+def _is_itself(graph: fx.GraphModule, target: Any) -> bool:
+    """A decomposition that comes back to the same operator would never end."""
+    return any(node.op == "call_function" and node.target is target for node in graph.graph.nodes)

@@ -1,0 +1,112 @@
+"""Names of dynamic dimensions: the user's own, else what such an axis is usually called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+import torch
+
+from onnxpert.core.names import Names
+from onnxpert.core.types import Captured, InputKind, InputLeaf, Symbol
+from onnxpert.lower.symbols import Expr, expression
+
+_IMAGE = {2: "height", 3: "width"}
+
+
+def name_symbols(captured: Captured) -> dict[Expr, str]:
+    """A name for every symbol that is the size of an input."""
+    leaves = {leaf.name: leaf for leaf in captured.loaded.leaves} if captured.loaded else {}
+    named: dict[Expr, str] = {}
+    taken = Names()
+    for wish in (_given, _guessed):  # all the user's names first
+        for entry, value in user_inputs(captured):
+            if not isinstance(value, torch.Tensor):
+                continue
+            for axis, size in enumerate(value.shape):
+                symbol = expression(size)
+                if not symbol.is_Symbol or symbol in named:
+                    continue
+                name = wish(leaves.get(entry), entry, axis, value)
+                if name:
+                    # Two sizes that the user gave one name keep it: that they are equal is their word.
+                    named[symbol] = name if wish is _given else taken.unique(name)
+                    taken.reserve(name)
+    return named
+
+
+def _given(leaf: InputLeaf | None, entry: str, axis: int, value: torch.Tensor) -> str:
+    spec = dict(leaf.dims).get(axis) if leaf else None
+    return spec.name if spec is not None and spec.scale == 1 and not spec.offset else ""
+
+
+def _guessed(leaf: InputLeaf | None, entry: str, axis: int, value: torch.Tensor) -> str:
+    if axis == 0:
+        return "batch"
+    if value.dim() == 4 and value.is_floating_point():
+        return _IMAGE.get(axis, f"{entry}_dim_{axis}")
+    if axis == 1 and value.dim() in (2, 3):
+        return "sequence"
+    return f"{entry}_dim_{axis}"
+
+
+def user_inputs(captured: Captured) -> list[tuple[str, Any]]:
+    placeholders = [node for node in captured.root.graph.nodes if node.op == "placeholder"]
+    return [
+        (entry.name, node.meta["val"])
+        for entry, node in zip(captured.inputs, placeholders, strict=True)
+        if entry.kind is InputKind.USER
+    ]
+
+
+class DimPrinter:
+    """Prints sizes with the names of their symbols: `batch*sequence`."""
+
+    def __init__(self, names: Mapping[Expr, str]) -> None:
+        self._names = {symbol: sympy.Symbol(name) for symbol, name in names.items()}
+        self._cache: dict[Expr, str] = {}
+
+    def __call__(self, size: Any) -> int | str:
+        if isinstance(size, int):
+            return size
+        expr = expression(size)
+        if expr.is_number:
+            return int(expr)
+        if expr not in self._cache:
+            self._cache[expr] = str(expr.xreplace(self._names))
+        return self._cache[expr]
+
+    def shape(self, sizes: Sequence[Any]) -> list[int | str]:
+        return [self(size) for size in sizes]
+
+
+def symbol_table(captured: Captured, names: Mapping[Expr, str]) -> tuple[Symbol, ...]:
+    """Every dynamic size with the range that the capture leaves it."""
+    found: dict[str, Symbol] = {}
+    for entry, value in user_inputs(captured):
+        if not isinstance(value, torch.Tensor):
+            continue
+        for axis, size in enumerate(value.shape):
+            symbol = expression(size)
+            if not symbol.is_Symbol:
+                continue
+            environment = size.node.shape_env
+            name = names[symbol]
+            if name in found:
+                old = found[name]
+                sources = (*old.sources, (entry, axis))
+                found[name] = Symbol(name, old.lower, old.upper, old.example, sources)
+                continue
+            lower, upper = _range(environment, symbol)
+            found[name] = Symbol(name, lower, upper, int(size.node.hint), ((entry, axis),))
+    return tuple(found.values())
+
+
+def _range(environment: Any, symbol: Expr) -> tuple[int, int | None]:
+    bounds = environment.var_to_range[symbol]
+    lower = int(bounds.lower) if bounds.lower.is_number and bounds.lower.is_finite else 0
+    upper = int(bounds.upper) if bounds.upper.is_Integer and bounds.upper < 2**40 else None
+    # torch starts every size at 2 because it takes 0 and 1 for constants; that is not a limit of
+    # the model's, and the proof tries 1.
+    return (1 if lower == 2 else lower), upper

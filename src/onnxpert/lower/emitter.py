@@ -1,0 +1,557 @@
+"""The emitter: what a lowering writes ONNX with. `op.Add(x, 1)` checks, folds, shares and types."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import torch
+
+from onnxpert.core.names import Names
+from onnxpert.lower import folding, shapes
+from onnxpert.lower.dtypes import TO_ONNX, TO_TORCH, python_kind, result_type
+from onnxpert.lower.schema import Formal, Schema, schema
+from onnxpert.lower.shapes import Shape
+from onnxpert.lower.symbols import Emission, Expr, Size, concrete, expression, same
+
+
+class Refusal(Exception):
+    """A lowering cannot say this call in ONNX: why, and the lowest opset that could."""
+
+    def __init__(self, reason: str, lowest_opset: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.lowest_opset = lowest_opset
+
+
+class Shared:
+    """What all scopes of one model share: names, constants, where a symbol is read from."""
+
+    def __init__(self, opset: int) -> None:
+        self.opset = opset
+        self.values = Names()
+        self.nodes = Names()
+        self.constants: dict[Any, ir.Value] = {}
+        self.initialisers: dict[str, ir.Value] = {}
+        self.domains: dict[str, int] = {}
+        self.dim_names: dict[Expr, str] = {}
+        # Walks a captured subgraph into a scope: (emitter, GraphModule, inputs) -> outputs.
+        self.inline: Callable[..., list[Any]] = _no_subgraphs
+
+
+class Emitter:
+    """One scope (the graph, or the body of an If or a Loop) that is being written.
+
+    Lowerings use:
+      op.Add(x, y), op.Cast(x, to=...)     any operator of the opset; Python numbers become constants
+      op.const(v, dtype), op.ints(sizes)    a constant; a 1-d int64 tensor of sizes, symbolic or not
+      op.scalar(v, dtype)                   a number, SymInt or 0-d tensor as a 0-d tensor of dtype
+      op.shape(x), op.rank(x), op.dtype(x)  what is known of x (sizes are int or torch.SymInt)
+      op.cast(x, dtype), op.reshape(x, sizes), op.expand(x, sizes)
+      op.out                                the FakeTensor(s) torch says the result is
+    """
+
+    def __init__(self, shared: Shared, parent: Emitter | None = None) -> None:
+        self.shared = shared
+        self.parent = parent
+        self.opset = shared.opset
+        self.nodes: list[ir.Node] = []
+        self.out: Any = None
+        self._seen: dict[Any, tuple[ir.Value, ...]] = {}
+        self._sizes: dict[Expr, ir.Value] = {}
+        self._sources: dict[Expr, tuple[ir.Value, int | None]] = {}
+        self._metadata: dict[str, str] = {}
+        self._prefix = ""
+        self._stem = "value"
+
+    # ---- operators -------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if not name[:1].isupper():
+            raise AttributeError(name)
+        call = functools.partial(self.emit, name)
+        self.__dict__[name] = call
+        return call
+
+    def emit(
+        self,
+        op_type: str,
+        *inputs: Any,
+        _domain: str = "",
+        _outputs: int = 1,
+        _version: int | None = None,
+        **attributes: Any,
+    ) -> Any:
+        """One node; gives its output, or a tuple when `_outputs` is not 1.
+
+        Raises Refusal when the opset does not have the operator or the attribute."""
+        known = schema(op_type, self.opset, "") if not _domain else None
+        if known is None and not _domain:
+            raise Refusal(f"opset {self.opset} has no {op_type}", _lowest(op_type, self.opset))
+        attributes = {key: value for key, value in attributes.items() if value is not None}
+        values = self._inputs(known, inputs)
+        if known is not None:
+            unknown = attributes.keys() - known.attributes
+            if unknown:
+                raise Refusal(f"{op_type} of opset {self.opset} has no attribute {sorted(unknown)}")
+            folded = self._fold(op_type, values, attributes) if _outputs == 1 else None
+            if folded is not None:
+                return folded
+        elif _domain:
+            self.shared.domains.setdefault(_domain, _version or 1)
+        key = _key(op_type, _domain, values, attributes, _outputs)
+        if key is not None and (known is None or known.deterministic):
+            found = self._find(key)
+            if found is not None:
+                return found[0] if _outputs == 1 else found
+        outputs = self._append(op_type, _domain, values, attributes, _outputs, known)
+        if key is not None:
+            self._seen[key] = outputs
+        return outputs[0] if _outputs == 1 else outputs
+
+    def _append(
+        self,
+        op_type: str,
+        domain: str,
+        values: Sequence[ir.Value | None],
+        attributes: Mapping[str, Any],
+        outputs: int,
+        known: Schema | None,
+    ) -> tuple[ir.Value, ...]:
+        node = ir.Node(
+            domain,
+            op_type,
+            values,
+            [_attribute(name, value) for name, value in attributes.items()],
+            num_outputs=outputs,
+            name=self.shared.nodes.unique(f"{self._prefix}{op_type}"),
+            metadata_props=dict(self._metadata),
+        )
+        self.nodes.append(node)
+        dtypes = _output_dtypes(op_type, known, values, attributes, outputs)
+        for value, dtype in zip(node.outputs, dtypes, strict=True):
+            value.name = self.shared.values.unique(f"{self._stem}_{op_type}")
+            value.dtype = dtype
+        shape = shapes.infer(op_type, values, attributes)
+        if shape is not None:
+            node.outputs[0].meta["shape"] = shape
+        return tuple(node.outputs)
+
+    def _inputs(self, known: Schema | None, inputs: Sequence[Any]) -> list[ir.Value | None]:
+        values: list[ir.Value | None] = []
+        for index, given in enumerate(inputs):
+            if given is None or isinstance(given, ir.Value):
+                values.append(given)
+                continue
+            formal = known.formal_input(index) if known is not None and known.inputs else None
+            values.append(self._constant_input(given, formal, known, inputs))
+        while values and values[-1] is None:
+            values.pop()
+        return values
+
+    def _constant_input(
+        self, given: Any, formal: Formal | None, known: Schema | None, inputs: Sequence[Any]
+    ) -> ir.Value:
+        if formal is not None and formal.dtype is not None:
+            dtype = TO_TORCH[formal.dtype]
+        else:
+            dtype = self._sibling_dtype(formal, known, inputs) or _natural(given)
+        if isinstance(given, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return self.scalar(given, dtype)
+        if isinstance(given, (list, tuple)) and any(isinstance(i, torch.SymInt) for i in given):
+            return self.ints(given)
+        return self.const(given, dtype)
+
+    def _sibling_dtype(
+        self, formal: Formal | None, known: Schema | None, inputs: Sequence[Any]
+    ) -> torch.dtype | None:
+        if formal is None or known is None:
+            return None
+        for index, other in enumerate(inputs):
+            if isinstance(other, ir.Value) and other.dtype is not None:
+                if known.formal_input(index).type_str == formal.type_str:
+                    return TO_TORCH[other.dtype]
+        return None
+
+    def _fold(
+        self, op_type: str, values: Sequence[ir.Value | None], attributes: Mapping[str, Any]
+    ) -> ir.Value | None:
+        if op_type == "Identity":
+            return values[0]
+        if op_type == "Cast" and values[0] is not None and values[0].dtype == attributes["to"]:
+            return values[0]
+        if op_type == "Transpose" and list(attributes.get("perm", ())) == list(
+            range(len(attributes.get("perm", ())))
+        ):
+            return values[0] if attributes.get("perm") else None
+        arrays = [_array(value) for value in values]
+        if not arrays or any(a is None and v is not None for a, v in zip(arrays, values, strict=True)):
+            return None
+        if op_type == "Cast":
+            array = arrays[0]
+            if array is None or array.size > folding.LARGEST:
+                return None
+            return self.const(torch.from_numpy(array).to(TO_TORCH[attributes["to"]])) if (
+                array.dtype.kind in "fiub" and array.dtype.itemsize <= 8 and array.dtype.str[1] != "V"
+            ) else None
+        result = folding.fold(op_type, arrays, attributes)
+        return None if result is None else self.const(result)
+
+    def _find(self, key: Any) -> tuple[ir.Value, ...] | None:
+        scope: Emitter | None = self
+        while scope is not None:
+            if key in scope._seen:
+                return scope._seen[key]
+            scope = scope.parent
+        return None
+
+    # ---- constants and sizes ---------------------------------------------------------------
+
+    def const(self, value: Any, dtype: torch.dtype | None = None) -> ir.Value:
+        """A constant of the model: equal ones are one initialiser."""
+        if isinstance(value, torch.Tensor):
+            tensor = value if dtype is None else value.to(dtype)
+            return self._constant(ir.tensor_adapters.TorchTensor(tensor.detach().contiguous()))
+        if isinstance(value, np.ndarray):
+            if dtype is None:
+                return self._constant(ir.tensor(value))
+            value = value.tolist()
+        # torch converts as its own operators do: 2**40 to int32, 1e300 to float16, -1 to uint8.
+        return self._constant(
+            ir.tensor_adapters.TorchTensor(_as_tensor(value, dtype or _natural(value)))
+        )
+
+    def _constant(self, tensor: ir.TensorProtocol) -> ir.Value:
+        key: Any = None
+        if tensor.size <= 1024:
+            key = (tensor.dtype, tuple(tensor.shape), tensor.tobytes())
+            if key in self.shared.constants:
+                return self.shared.constants[key]
+        name = self.shared.values.unique(_constant_name(tensor))
+        value = self.initialiser(name, tensor)
+        if key is not None:
+            self.shared.constants[key] = value
+        return value
+
+    def initialiser(self, name: str, tensor: ir.TensorProtocol) -> ir.Value:
+        """A named tensor of the file."""
+        tensor.name = name
+        sizes = tuple(int(size) for size in tensor.shape)  # type: ignore[call-overload]
+        value = ir.Value(
+            name=name,
+            shape=ir.Shape(sizes),
+            type=ir.TensorType(tensor.dtype),
+            const_value=tensor,
+        )
+        value.meta["shape"] = sizes
+        self.shared.values.reserve(name)
+        self.shared.initialisers[name] = value
+        return value
+
+    def ints(self, sizes: Iterable[Size]) -> ir.Value:
+        """A 1-d int64 tensor of sizes; neighbours that are known go into one constant."""
+        pieces: list[ir.Value] = []
+        run: list[int] = []
+        for size in map(concrete, sizes):
+            if isinstance(size, int):
+                run.append(size)
+                continue
+            if run:
+                pieces.append(self.const(run, torch.int64))
+                run = []
+            pieces.append(
+                self.reshape(self.cast(size, torch.int64), (1,))
+                if isinstance(size, ir.Value)
+                else self.size_of(expression(size))
+            )
+        if run or not pieces:
+            pieces.append(self.const(run, torch.int64))
+        return pieces[0] if len(pieces) == 1 else self.Concat(*pieces, axis=0)
+
+    def scalar(self, value: Any, dtype: torch.dtype | None = None) -> ir.Value:
+        """A number, symbol or tensor as a tensor of `dtype`; numbers and symbols are 0-d."""
+        if isinstance(value, ir.Value):
+            return value if dtype is None else self.cast(value, dtype)
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            expr = expression(value)
+            if expr.is_number and not isinstance(value, torch.SymBool):
+                number = int(expr) if isinstance(value, torch.SymInt) else float(expr)
+                return self.const(number, dtype)
+            flat = self.cast(self.size_of(expr), dtype or python_kind(value))
+            return self.Squeeze(flat, self.const([0], torch.int64))
+        return self.const(value, dtype)
+
+    def bind(self, symbol: Expr, value: ir.Value, axis: int | None) -> None:
+        """A symbol is the size of `value` along `axis`, or (None) the value itself, an int64."""
+        if self._source(symbol) is None:
+            self._sources[symbol] = (value, axis)
+
+    def knows(self, symbol: Expr) -> bool:
+        return self._source(symbol) is not None
+
+    def _source(self, symbol: Expr) -> tuple[ir.Value, int | None] | None:
+        scope: Emitter | None = self
+        while scope is not None:
+            if symbol in scope._sources:
+                return scope._sources[symbol]
+            scope = scope.parent
+        return None
+
+    def size_of(self, expr: Expr) -> ir.Value:
+        """An expression of sizes as a tensor of shape [1], computed once per scope."""
+        scope: Emitter | None = self
+        while scope is not None:
+            if expr in scope._sizes:
+                return scope._sizes[expr]
+            scope = scope.parent
+        value = self._read(expr) if expr.is_Symbol else Emission(self).emit(expr)
+        self._sizes[expr] = value
+        return value
+
+    def _read(self, symbol: Expr) -> ir.Value:
+        source = self._source(symbol)
+        if source is None:
+            raise Refusal(f"the size {symbol} is not known at this place of the graph")
+        value, axis = source
+        if axis is None:
+            return self.Reshape(value, self.const([1], torch.int64))
+        if self.opset >= 15:
+            return self.Shape(value, start=axis, end=axis + 1)
+        return self.Gather(self.Shape(value), self.const([axis], torch.int64), axis=0)
+
+    # ---- what is known of a value ----------------------------------------------------------
+
+    def shape(self, value: ir.Value) -> Shape:
+        known = value.meta.get("shape")
+        if known is None:
+            raise Refusal(f"the shape of {value.name} is not known here")
+        return tuple(map(concrete, known))
+
+    def rank(self, value: ir.Value) -> int:
+        return len(self.shape(value))
+
+    def dtype(self, value: ir.Value) -> torch.dtype:
+        if value.dtype is None:
+            raise Refusal(f"the dtype of {value.name} is not known here")
+        return TO_TORCH[value.dtype]
+
+    def describe(self, value: ir.Value, sizes: Sequence[Size], dtype: torch.dtype | None = None) -> ir.Value:
+        """Say what only the lowering knows: the shape (and dtype) of a value it made."""
+        value.meta["shape"] = tuple(map(concrete, sizes))
+        if dtype is not None:
+            value.dtype = TO_ONNX[dtype]
+        return value
+
+    def result_type(self, *values: Any) -> torch.dtype:
+        """torch's promotion over tensors and Python numbers."""
+        return result_type(
+            *(
+                (self.dtype(value), self.rank(value)) if isinstance(value, ir.Value) else value
+                for value in values
+                if value is not None
+            )
+        )
+
+    # ---- small steps every family needs ----------------------------------------------------
+
+    def cast(self, value: ir.Value, dtype: torch.dtype) -> ir.Value:
+        if dtype not in TO_ONNX:
+            raise Refusal(f"ONNX has no {dtype}")
+        return self.Cast(value, to=TO_ONNX[dtype])  # type: ignore[no-any-return]
+
+    def reshape(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value:
+        """Another shape of the same elements, with as little shape arithmetic as can be."""
+        wanted = tuple(map(concrete, sizes))
+        origin = _before_reshapes(value)
+        before = origin.meta.get("shape")
+        if before is not None and shapes.equal(tuple(before), wanted):
+            return origin
+        if before is None or not all(isinstance(s, int) for s in wanted) or 0 in wanted:
+            target, allow_zero = self._reshape_target(before, wanted)
+        else:
+            target, allow_zero = self.const(list(wanted), torch.int64), None
+        result = self.Reshape(origin, target, allowzero=allow_zero)
+        return self.describe(result, wanted)
+
+    def _reshape_target(
+        self, before: Sequence[Size] | None, wanted: Sequence[Size]
+    ) -> tuple[ir.Value, int | None]:
+        if any(isinstance(size, int) and size == 0 for size in wanted):
+            return self.ints(wanted), 1 if self.opset >= 14 else None
+        target: list[Any] = list(wanted)
+        for axis, size in enumerate(wanted):
+            if not isinstance(size, int) and before is not None and axis < len(before):
+                if same(size, before[axis]):
+                    target[axis] = 0
+        open_axes = [axis for axis, size in enumerate(target) if not isinstance(size, int)]
+        if open_axes:
+            target[open_axes[0]] = -1
+        return self.ints(target), None
+
+    def expand(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value:
+        wanted = tuple(map(concrete, sizes))
+        before = value.meta.get("shape")
+        if before is not None and shapes.equal(tuple(before), wanted):
+            return value
+        return self.describe(self.Expand(value, self.ints(wanted)), wanted)
+
+    def unsqueeze(self, value: ir.Value, *axes: int) -> ir.Value:
+        return self.Unsqueeze(value, self.const(list(axes), torch.int64))  # type: ignore[no-any-return]
+
+    def squeeze(self, value: ir.Value, *axes: int) -> ir.Value:
+        return self.Squeeze(value, self.const(list(axes), torch.int64))  # type: ignore[no-any-return]
+
+    def reduce(self, name: str, value: ir.Value, axes: Sequence[int], keepdims: bool) -> ir.Value:
+        """`ReduceX`, whose axes moved from attribute to input at opset 18 (13 for ReduceSum).
+
+        No axes means all of them."""
+        axes = list(axes) or list(range(self.rank(value)))
+        if not axes:  # 0-d: nothing to reduce over, and ONNX wants at least what it reads
+            flat = self.reshape(value, (1,))
+            return self.reshape(self.reduce(name, flat, [0], True), ())
+        if self.opset >= 18 or name == "ReduceSum":
+            return self.emit(name, value, self.const(axes, torch.int64), keepdims=int(keepdims))  # type: ignore[no-any-return]
+        return self.emit(name, value, axes=axes, keepdims=int(keepdims))  # type: ignore[no-any-return]
+
+    def split(self, value: ir.Value, sizes: Sequence[Size], axis: int) -> tuple[ir.Value, ...]:
+        if len(sizes) == 1:
+            return (value,)
+        outputs = self.emit("Split", value, self.ints(sizes), axis=axis, _outputs=len(sizes))
+        before = self.shape(value)
+        axis %= len(before)
+        for output, size in zip(outputs, sizes, strict=True):
+            self.describe(output, (*before[:axis], size, *before[axis + 1 :]))
+        return outputs  # type: ignore[no-any-return]
+
+    # ---- scopes ----------------------------------------------------------------------------
+
+    def at(self, metadata: dict[str, str], module: str, stem: str) -> None:
+        """From here on nodes come from this source line, module and captured node."""
+        self._metadata = metadata
+        self._prefix = f"{module.replace('.', '/')}/" if module else ""
+        self._stem = stem
+
+    def scope(self) -> Emitter:
+        """An emitter for the body of a control-flow operator; it sees all that this one has made."""
+        inner = Emitter(self.shared, self)
+        inner.at(self._metadata, self._prefix.rstrip("/"), self._stem)
+        return inner
+
+
+def _no_subgraphs(*_: Any) -> list[Any]:
+    raise Refusal("a subgraph cannot be lowered on its own")
+
+
+def _lowest(op_type: str, opset: int) -> int | None:
+    return next((v for v in range(opset + 1, 27) if schema(op_type, v) is not None), None)
+
+
+def _before_reshapes(value: ir.Value) -> ir.Value:
+    node = value.producer()
+    while node is not None and node.op_type == "Reshape" and node.domain == "":
+        origin = node.inputs[0]
+        if origin is None or origin.meta.get("shape") is None:
+            break
+        value, node = origin, origin.producer()
+    return value
+
+
+def _natural(value: Any) -> torch.dtype:
+    first = value
+    while isinstance(first, (list, tuple)):
+        if not first:
+            return torch.int64
+        first = next((item for item in first if isinstance(item, float)), first[0])
+    return python_kind(first)
+
+
+def _as_tensor(value: Any, dtype: torch.dtype) -> torch.Tensor:
+    if dtype.is_floating_point or dtype is torch.bool or dtype.is_complex:
+        return torch.tensor(value, dtype=dtype)
+    try:
+        return torch.tensor(value, dtype=dtype)
+    except (RuntimeError, TypeError, ValueError, OverflowError):
+        return torch.tensor(value).to(dtype)
+
+
+def _array(value: ir.Value | None) -> Any:
+    if value is None or value.const_value is None or value.const_value.size > folding.LARGEST:
+        return None
+    if value.meta.get("weight"):  # stays in the file as the state dict has it
+        return None
+    return value.const_value.numpy()
+
+
+def _constant_name(tensor: ir.TensorProtocol) -> str:
+    kind = tensor.dtype.name.lower()
+    if tensor.size > 6:
+        return f"const_{kind}"
+    items = [str(item) for item in np.asarray(tensor.numpy()).reshape(-1).tolist()]
+    text = "_".join(item.replace("-", "m").replace(".", "p").replace("+", "") for item in items)
+    return f"{kind}_{text}" if len(text) <= 24 else f"const_{kind}"
+
+
+def _attribute(name: str, value: Any) -> ir.Attr:
+    if isinstance(value, ir.Attr):
+        return value
+    if isinstance(value, bool):
+        value = int(value)
+    if isinstance(value, ir.DataType):
+        return ir.AttrInt64(name, int(value))
+    if isinstance(value, (list, tuple)) and not value:
+        return ir.AttrInt64s(name, [])
+    return ir.convenience.convert_attribute(name, value)
+
+
+def _key(
+    op_type: str,
+    domain: str,
+    values: Sequence[ir.Value | None],
+    attributes: Mapping[str, Any],
+    outputs: int,
+) -> Any:
+    marks = []
+    for name, value in attributes.items():
+        if isinstance(value, (ir.Graph, ir.Attr)) or hasattr(value, "numpy"):
+            return None  # bodies and tensors: rare, and not worth comparing
+        marks.append((name, tuple(value) if isinstance(value, (list, tuple)) else value))
+    return (op_type, domain, outputs, *map(id, values), *marks)
+
+
+_BOOL_RESULT = frozenset(
+    "Equal Less Greater LessOrEqual GreaterOrEqual Not And Or Xor IsNaN IsInf".split()
+)
+
+
+def _output_dtypes(
+    op_type: str,
+    known: Schema | None,
+    values: Sequence[ir.Value | None],
+    attributes: Mapping[str, Any],
+    outputs: int,
+) -> list[ir.DataType | None]:
+    """By the operator's own type variables; `to`/`dtype` attributes win."""
+    if op_type in _BOOL_RESULT:
+        return [ir.DataType.BOOL] * outputs
+    if known is None:
+        first = next((v.dtype for v in values if v is not None), None)
+        return [first] * outputs
+    if op_type == "Cast":
+        return [ir.DataType(attributes["to"])]
+    bound: dict[str, ir.DataType | None] = {}
+    for index, value in enumerate(values):
+        if value is not None and value.dtype is not None:
+            bound.setdefault(known.formal_input(index).type_str, value.dtype)
+    result: list[ir.DataType | None] = []
+    for index in range(outputs):
+        formal = known.outputs[min(index, len(known.outputs) - 1)]
+        dtype = formal.dtype or bound.get(formal.type_str)
+        if dtype is None and len(known.allowed.get(formal.type_str, ())) == 1:
+            (dtype,) = known.allowed[formal.type_str]
+        if index == 0 and isinstance(attributes.get("dtype"), (int, ir.DataType)):
+            dtype = ir.DataType(attributes["dtype"])
+        result.append(dtype)
+    return result

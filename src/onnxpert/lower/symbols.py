@@ -1,0 +1,214 @@
+"""Symbolic sizes: from torch's sympy expressions to int64 values of the graph, each computed once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import onnx_ir as ir
+import sympy
+import torch
+
+if TYPE_CHECKING:
+    from onnxpert.lower.emitter import Emitter
+
+Size: TypeAlias = Any  # int | torch.SymInt
+Expr: TypeAlias = Any  # sympy.Expr
+
+
+def expression(value: Any) -> Expr:
+    """The sympy expression of a SymInt, SymFloat or SymBool (or of a plain number)."""
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return value.node.expr
+    return sympy.sympify(value)
+
+
+def concrete(size: Size) -> Size:
+    """A plain int where the size is known, else the SymInt itself."""
+    if isinstance(size, torch.SymInt):
+        expr = size.node.expr
+        return int(expr) if expr.is_number else size
+    return size
+
+
+def same(a: Size, b: Size) -> bool:
+    """Whether two sizes are known to be equal, without asking for (and recording) a guard."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    return bool(expression(a) == expression(b))
+
+
+def is_static(*sizes: Size) -> bool:
+    return all(isinstance(concrete(size), int) for size in sizes)
+
+
+class Emission:
+    """Emits one expression as a chain of ONNX nodes on tensors of shape [1]."""
+
+    def __init__(self, op: Emitter) -> None:
+        self.op = op
+
+    def emit(self, expr: Expr) -> ir.Value:
+        handler = _HANDLERS.get(type(expr).__name__)
+        if handler is not None:
+            return handler(self, expr)
+        if expr.is_Integer:
+            return self.op.const([int(expr)], torch.int64)
+        if expr.is_number:
+            return self.op.const([float(expr)], torch.float64)
+        raise NotImplementedError(f"the size expression {expr} ({type(expr).__name__})")
+
+    def arg(self, expr: Expr) -> ir.Value:
+        return self.op.size_of(expr)
+
+    def floats(self, *exprs: Expr) -> list[ir.Value]:
+        return [self.op.cast(self.arg(expr), torch.float64) for expr in exprs]
+
+    def alike(self, *exprs: Expr) -> list[ir.Value]:
+        """The arguments in one dtype: float64 if any of them is a float."""
+        values = [self.arg(expr) for expr in exprs]
+        if any(value.dtype == ir.DataType.DOUBLE for value in values):
+            return [self.op.cast(value, torch.float64) for value in values]
+        return values
+
+
+def _chain(name: str) -> Callable[[Emission, Expr], ir.Value]:
+    def handle(self: Emission, expr: Expr) -> ir.Value:
+        return functools.reduce(getattr(self.op, name), self.alike(*expr.args))
+
+    return handle
+
+
+def _binary(name: str) -> Callable[[Emission, Expr], ir.Value]:
+    def handle(self: Emission, expr: Expr) -> ir.Value:
+        return self.op.emit(name, *self.alike(*expr.args))
+
+    return handle
+
+
+def _float_unary(name: str) -> Callable[[Emission, Expr], ir.Value]:
+    def handle(self: Emission, expr: Expr) -> ir.Value:
+        return self.op.emit(name, *self.floats(expr.args[0]))
+
+    return handle
+
+
+def _rounded(name: str) -> Callable[[Emission, Expr], ir.Value]:
+    def handle(self: Emission, expr: Expr) -> ir.Value:
+        (value,) = self.floats(expr.args[0])
+        return self.op.cast(self.op.emit(name, value), torch.int64)
+
+    return handle
+
+
+def _mul(self: Emission, expr: Expr) -> ir.Value:
+    numerator, denominator = expr.as_numer_denom()
+    if denominator != 1:  # a rational factor: torch only makes these where they divide evenly
+        return self.op.Div(self.arg(numerator), self.arg(denominator))
+    return _chain("Mul")(self, expr)
+
+
+def _pow(self: Emission, expr: Expr) -> ir.Value:
+    base, exponent = expr.args
+    if exponent.is_Integer and 0 < int(exponent) <= 4 and base.is_integer:
+        value = self.arg(base)
+        return functools.reduce(self.op.Mul, [value] * int(exponent))
+    return self.op.Pow(*self.floats(base, exponent))
+
+
+def _floor_div(self: Emission, expr: Expr) -> ir.Value:
+    a, b = self.alike(*expr.args)
+    if a.dtype == ir.DataType.DOUBLE:
+        return self.op.Floor(self.op.Div(a, b))
+    if expr.args[0].is_nonnegative and expr.args[1].is_positive:
+        return self.op.Div(a, b)
+    # ONNX divides towards zero, Python towards minus infinity.
+    return self.op.Div(self.op.Sub(a, self.op.Mod(a, b)), b)
+
+
+def _trunc(self: Emission, expr: Expr) -> ir.Value:
+    return self.op.cast(self.floats(expr.args[0])[0], torch.int64)
+
+
+def _to_float(self: Emission, expr: Expr) -> ir.Value:
+    return self.floats(expr.args[0])[0]
+
+
+def _true_div(self: Emission, expr: Expr) -> ir.Value:
+    return self.op.Div(*self.floats(*expr.args))
+
+
+def _identity(self: Emission, expr: Expr) -> ir.Value:
+    return self.arg(expr.args[0])
+
+
+def _where(self: Emission, expr: Expr) -> ir.Value:
+    condition, *sides = expr.args
+    return self.op.Where(self.arg(condition), *self.alike(*sides))
+
+
+def _piecewise(self: Emission, expr: Expr) -> ir.Value:
+    *cases, (last, _) = expr.args
+    result = self.arg(last)
+    for value, condition in reversed(cases):
+        result = self.op.Where(self.arg(condition), self.arg(value), result)
+    return result
+
+
+def _not_equal(self: Emission, expr: Expr) -> ir.Value:
+    return self.op.Not(self.op.Equal(*self.alike(*expr.args)))
+
+
+def _not(self: Emission, expr: Expr) -> ir.Value:
+    return self.op.Not(self.arg(expr.args[0]))
+
+
+def _boolean(value: bool) -> Callable[[Emission, Expr], ir.Value]:
+    return lambda self, expr: self.op.const([value], torch.bool)
+
+
+_HANDLERS: dict[str, Callable[[Emission, Expr], ir.Value]] = {
+    "Add": _chain("Add"),
+    "Mul": _mul,
+    "Pow": _pow,
+    "PowByNatural": _pow,
+    "FloatPow": lambda self, expr: self.op.Pow(*self.floats(*expr.args)),
+    "FloorDiv": _floor_div,
+    "CleanDiv": _floor_div,
+    "Mod": _binary("Mod"),
+    "PythonMod": _binary("Mod"),
+    "Max": _chain("Max"),
+    "Min": _chain("Min"),
+    "ceiling": _rounded("Ceil"),
+    "floor": _rounded("Floor"),
+    "CeilToInt": _rounded("Ceil"),
+    "FloorToInt": _rounded("Floor"),
+    "RoundToInt": _rounded("Round"),
+    "TruncToInt": _trunc,
+    "TruncToFloat": lambda self, expr: self.op.cast(_trunc(self, expr), torch.float64),
+    "ToFloat": _to_float,
+    "IntTrueDiv": _true_div,
+    "FloatTrueDiv": _true_div,
+    "Identity": _identity,
+    "Where": _where,
+    "Piecewise": _piecewise,
+    "OpaqueUnaryFn_sqrt": _float_unary("Sqrt"),
+    "OpaqueUnaryFn_exp": _float_unary("Exp"),
+    "OpaqueUnaryFn_log": _float_unary("Log"),
+    "OpaqueUnaryFn_cos": _float_unary("Cos"),
+    "OpaqueUnaryFn_sin": _float_unary("Sin"),
+    "OpaqueUnaryFn_tanh": _float_unary("Tanh"),
+    "Abs": lambda self, expr: self.op.Abs(self.arg(expr.args[0])),
+    "Equality": _binary("Equal"),
+    "Unequality": _not_equal,
+    "StrictLessThan": _binary("Less"),
+    "StrictGreaterThan": _binary("Greater"),
+    "LessThan": _binary("LessOrEqual"),
+    "GreaterThan": _binary("GreaterOrEqual"),
+    "And": _chain("And"),
+    "Or": _chain("Or"),
+    "Not": _not,
+    "BooleanTrue": _boolean(True),
+    "BooleanFalse": _boolean(False),
+}

@@ -1,0 +1,1 @@
+"""The repairs, a file each."""

@@ -1,0 +1,152 @@
+"""The order and the shape of a report's lines, the same with and without colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from onnxpert.core.types import Divergence, Finding, Location, Severity, Verdict
+from onnxpert.report import verdict, words
+from onnxpert.report.grid import grid
+from onnxpert.report.line import Line, Part, Role, line
+from onnxpert.report.proof import table
+from onnxpert.report.report import Report
+
+MOST_VALUES = 8  # inputs or outputs listed by name; a model with a cache has a hundred
+
+_VERDICTS = {Verdict.PASS: Role.GOOD, Verdict.FAIL: Role.BAD, Verdict.REFUSED: Role.WARN}
+_ROLES = {Severity.ERROR: Role.BAD, Severity.WARNING: Role.WARN, Severity.INFO: Role.INFO}
+
+
+def lines(report: Report, width: int | None = None) -> Iterator[Line]:
+    """The whole report; `width` is for what cannot be folded line by line."""
+    yield from head(report)
+    blocks: list[Iterable[Line]] = [finding(each) for each in verdict.ordered(report)]
+    if report.verified:
+        blocks.append(proof(report, width))
+    if report.divergence:
+        blocks.append(divergence(report.divergence))
+    if report.timings:
+        blocks.append([timings(report)])
+    for block in blocks:
+        yield Line()
+        yield from block
+
+
+def head(report: Report) -> Iterator[Line]:
+    """The verdict, then what the file takes and gives, and what was done to get it."""
+    said, quietly = verdict.headline(report)
+    yield line((said, mood(report)), (f"  {quietly}" if quietly else "", Role.FAINT), hang=2)
+    if report.ok:
+        yield from _values("input", report.inputs)
+        yield from _values("output", report.outputs)
+        if report.symbols:
+            yield _labelled("sizes", ", ".join(words.span(each) for each in report.symbols))
+    for sentence in report.repairs:
+        yield _labelled("repair", sentence)
+
+
+def mood(report: Report) -> Role:
+    return Role.BAD if not report.ok else Role.GOOD if report.verify else Role.WARN
+
+
+def finding(each: Finding) -> Iterator[Line]:
+    """One finding: headline, place, source line, then what helps."""
+    label = "repaired" if each.repaired else each.severity.value
+    role = Role.GOOD if each.repaired else _ROLES[each.severity]
+    message = (f": {each.message}", Role.STRONG)
+    yield line((label, role), (f"[{each.rule}]", role), message, hang=2)
+    width = _gutter(each.location)
+    more = f"(and {words.several(each.count - 1, 'more place')})" if each.count > 1 else ""
+    if each.location:
+        yield from excerpt(each.location, more)
+    elif more:
+        yield _remark(width, "note", f"seen at {each.count} places")
+    if each.repaired:
+        yield _remark(width, "repaired", each.repair or "by onnxpert")
+    if each.help:
+        yield _remark(width, "help", each.help)
+    for note in each.notes:
+        yield _remark(width, "note", note)
+    yield _remark(width, "more", f"onnxpert explain {each.rule}")
+
+
+def excerpt(location: Location, more: str = "") -> Iterator[Line]:
+    """`--> model.py:6 in encoder`, and the line itself behind a gutter where it is known."""
+    width = _gutter(location)
+    arrow = (" " * width + "--> ", Role.LABEL)
+    tail = (f" {more}" if more else "", Role.FAINT)
+    place = (words.place(location), Role.PLACE)
+    yield line(arrow, place, tail, hang=width + 4, anywhere=True)
+    if code := location.code.strip():
+        bar = (" " * (width + 1) + "|", Role.LABEL)
+        number = (f"{location.line:>{width}} | ", Role.LABEL)
+        yield line(bar)
+        yield line(number, code, hang=width + 3)
+        yield line(bar)
+
+
+def proof(report: Report, width: int | None = None) -> Iterator[Line]:
+    """What was compared: a line per comparison, and below it what there is to say about it."""
+    shown = table(report)
+    if shown is None:
+        return
+    yield line(("proof", Role.LABEL), f"  {shown.heading}", hang=7)
+    heads = tuple(Part(name, Role.FAINT) for name in (*shown.columns, "verdict"))
+    cells = [
+        (*map(Part, row.texts), Part(row.verdict.value, _VERDICTS[row.verdict]))
+        for row in shown.rows
+    ]
+    first, *drawn = grid([heads, *cells], right=shown.numeric, width=width)
+    yield from first
+    for row, lines in zip(shown.rows, drawn, strict=True):
+        yield from lines
+        if row.detail:
+            yield line((f"    {row.detail}", Role.FAINT), hang=4)
+    if shown.left_out:
+        yield line((f"  ... and {shown.left_out} more that failed", Role.FAINT))
+
+
+def divergence(each: Divergence) -> Iterator[Line]:
+    """The first node of the file that computes something else than the model."""
+    yield line(("first difference", Role.BAD), (f": {node(each)}", Role.STRONG), hang=2)
+    if each.location:
+        yield from excerpt(each.location)
+    if each.detail:
+        yield _remark(_gutter(each.location), "note", each.detail)
+
+
+def node(each: Divergence) -> str:
+    """`Mul node_mul_3, value mul_3`."""
+    value = f", value {each.value}" if each.value and each.value != each.node else ""
+    return f"{each.op_type} {each.node}".strip() + value
+
+
+def timings(report: Report) -> Line:
+    """Where the time went, in one line."""
+    stages = ", ".join(f"{name} {words.seconds(spent)}" for name, spent in report.timings.items())
+    total = words.seconds(sum(report.timings.values()))
+    return line(("time", Role.LABEL), f"   {stages} ", (f"({total} in all)", Role.FAINT), hang=7)
+
+
+def _values(label: str, values: tuple[str, ...]) -> Iterator[Line]:
+    # One too many is shown rather than counted: "and 1 more" takes the same line.
+    shown = values if len(values) <= MOST_VALUES + 1 else values[:MOST_VALUES]
+    for at, value in enumerate(shown):
+        yield _labelled(label if at == 0 else "", value)
+    if left := len(values) - len(shown):
+        yield _labelled("", f"... and {left} more")
+
+
+def _labelled(label: str, text: str) -> Line:
+    return line((f"  {label:<8}", Role.LABEL), text, hang=10)
+
+
+def _remark(width: int, label: str, text: str) -> Line:
+    start = " " * (width + 1) + "= "
+    # The label's own width would push folded help too far to the right.
+    return line((start, Role.LABEL), (f"{label}: ", Role.STRONG), text, hang=len(start) + 2)
+
+
+def _gutter(location: Location | None) -> int:
+    """Wide enough for the line number, so that arrow, bar and remarks stand below each other."""
+    return max(2, len(str(location.line))) if location and location.code else 2

@@ -1,0 +1,97 @@
+"""How numbers, sizes, times and places read in a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from onnxpert.core.types import Location, Symbol
+
+
+def several(count: int, noun: str) -> str:
+    """`1 error`, `2 errors`, `2,470 nodes`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def size(count_bytes: int) -> str:
+    """`312 B`, `1.2 MB`, in powers of ten as file managers say it."""
+    amount = float(count_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        # 999.95 would be rounded to 1000.0
+        if amount < (1000 if unit == "B" else 999.95):
+            return f"{count_bytes} B" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+def seconds(amount: float) -> str:
+    """`12ms`, `0.42s`, `12.3s`, `2m05s`: without a space, so that no line ends inside it."""
+    if amount < 0.0995:
+        return f"{amount * 1000:.0f}ms"
+    if amount < 9.995:
+        return f"{amount:.2f}s"
+    if amount < 59.95:
+        return f"{amount:.1f}s"
+    minutes, rest = divmod(round(amount), 60)
+    return f"{minutes}m{rest:02d}s"
+
+
+def error(value: float | None) -> str:
+    """How far off an output is: `0` says that not a bit differs, `-` that nothing was compared."""
+    if value is None:
+        return "-"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    return f"{value:.1e}"
+
+
+def tolerance(rtol: float | None, atol: float | None) -> str:
+    if rtol is None or atol is None:
+        return "-"
+    if rtol == 0 and atol == 0:
+        return "exact"
+    return f"{_short(rtol)} rel + {_short(atol)} abs"
+
+
+def _short(value: float) -> str:
+    """`1e-3` rather than 0.001 or 1e-03; `0.13` as it is."""
+    if value == 0 or value >= 0.05:
+        return f"{value:g}"
+    digits, _, power = f"{value:.1e}".partition("e")
+    return f"{digits.removesuffix('.0')}e{int(power)}"
+
+
+def sizes(values: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def span(symbol: Symbol) -> str:
+    """The sizes a dynamic dimension may take: `batch >= 1`, `2 <= seq <= 512`."""
+    if symbol.upper is None:
+        return f"{symbol.name} >= {symbol.lower}"
+    if symbol.upper == symbol.lower:
+        return f"{symbol.name} = {symbol.lower}"
+    return f"{symbol.lower} <= {symbol.name} <= {symbol.upper}"
+
+
+def path(name: str | Path) -> str:
+    """A path as the user would type it: relative where it lies below the working directory."""
+    given = Path(name)
+    try:
+        return str(given.relative_to(Path.cwd()))
+    except (ValueError, OSError):  # OSError: the working directory is gone
+        return str(name)
+
+
+def place(location: Location) -> str:
+    """`model.py:6 in encoder`."""
+    where = path(location.file) + (f":{location.line}" if location.line else "")
+    inside = location.module or location.function
+    return where + (f" in {inside}" if inside else "")
+
+
+def listed(items: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = list(items) or [""]
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,116 @@
+"""ONNX Runtime on the CPU."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxpert.core.errors import UsageError
+from onnxpert.targets.target import Array, Run, target
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+DEFAULT_OPSET = 20
+
+# numpy has no such types: ONNX Runtime takes their bits with the element type said beside them.
+_ELEMENT_TYPES = {
+    "bfloat16": 16,
+    "float8_e4m3fn": 17,
+    "float8_e4m3fnuz": 18,
+    "float8_e5m2": 19,
+    "float8_e5m2fnuz": 20,
+    "float8_e8m0fnu": 24,
+}
+_NAMES = {number: name for name, number in _ELEMENT_TYPES.items()}
+
+
+def _runtime() -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise UsageError(
+            f"onnxruntime cannot be imported: {error}", "pip install onnxruntime"
+        ) from error
+    return onnxruntime
+
+
+def _session(model: str | bytes) -> onnxruntime.InferenceSession:
+    runtime = _runtime()
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4  # what it has to say comes as an exception, not on stderr
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    options.intra_op_num_threads = int(threads) if threads.isdecimal() and int(threads) else 1
+    return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def _accepts(opset: int, ir_version: int) -> bool:
+    from onnx import TensorProto, helper
+
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "probe", [x], [y])
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version
+    )
+    try:
+        _session(model.SerializeToString())
+    except Exception:  # its exceptions share no base class but this one
+        return False
+    return True
+
+
+@cache
+def limits() -> tuple[int, int] | None:
+    """The highest opset and IR version of the installed runtime, asked of itself; None without."""
+    try:
+        _runtime()
+    except UsageError:
+        return None
+    opset, ir_version = 13, 8  # taken by every version that runs on our Python floor
+    while _accepts(opset + 1, 8):
+        opset += 1
+    while _accepts(13, ir_version + 1):
+        ir_version += 1
+    return opset, ir_version
+
+
+@target("ort-cpu", opsets=range(13, 27), default_opset=DEFAULT_OPSET, limits=limits)
+def ort_cpu(path: Path) -> Run:
+    """ONNX Runtime on the CPU, with one thread unless OMP_NUM_THREADS says otherwise."""
+    session = _session(os.fspath(path))
+    ends = [*session.get_inputs(), *session.get_outputs()]
+    if any("float8" in end.type or "bfloat16" in end.type for end in ends):
+        return lambda feeds: _run_by_bits(session, feeds)
+    return lambda feeds: list(session.run(None, dict(feeds)))
+
+
+def _run_by_bits(session: onnxruntime.InferenceSession, feeds: Mapping[str, Array]) -> list[Array]:
+    values = {name: _to_value(array) for name, array in feeds.items()}
+    return [_to_array(value) for value in session.run_with_ort_values(None, values)]
+
+
+def _to_value(array: Array) -> Any:
+    import numpy as np
+
+    make = _runtime().OrtValue
+    number = _ELEMENT_TYPES.get(str(array.dtype))
+    if number is None:
+        return make.ortvalue_from_numpy(np.ascontiguousarray(array).reshape(array.shape))
+    # Of no dimensions, an array cannot be viewed as another type.
+    bits = np.ascontiguousarray(array).reshape(-1).view(f"u{array.dtype.itemsize}")
+    return make.ortvalue_from_numpy_with_onnx_type(bits.reshape(array.shape), number)
+
+
+def _to_array(value: Any) -> Array:
+    name = _NAMES.get(value.element_type())
+    if name is None:
+        return value.numpy()
+    import ml_dtypes
+    import numpy as np
+
+    raw = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
+    return np.frombuffer(raw, getattr(ml_dtypes, name)).reshape(value.shape())

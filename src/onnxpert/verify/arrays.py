@@ -1,0 +1,43 @@
+"""Tensors as the arrays that runtimes take, and back, bit for bit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnxpert.targets.target import Array
+
+if TYPE_CHECKING:
+    import torch
+
+
+def dtype_name(tensor: torch.Tensor) -> str:
+    """`float32`, `bfloat16`, `float8_e4m3fn`: spelt as numpy and ml_dtypes spell them."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def to_array(tensor: torch.Tensor) -> Array:
+    """The same bits; bfloat16 and float8, which numpy lacks, as ml_dtypes."""
+    import ml_dtypes
+    import torch
+
+    plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    name = dtype_name(plain)
+    if name != "bfloat16" and not name.startswith("float8"):
+        return plain.numpy()
+    bits = plain.reshape(-1).view(torch.int16 if plain.element_size() == 2 else torch.uint8)
+    return bits.numpy().view(getattr(ml_dtypes, name)).reshape(tuple(plain.shape))
+
+
+def to_tensor(array: Array) -> torch.Tensor:
+    """The inverse of `to_array`. TypeError for what torch has no dtype for (strings, 4 bits)."""
+    import numpy as np
+    import torch
+
+    array = np.asarray(array)
+    name = array.dtype.name
+    if name != "bfloat16" and not name.startswith("float8"):
+        # Outputs of a runtime may be read-only or not contiguous: torch wants neither.
+        return torch.from_numpy(np.array(array, order="C"))
+    bits = np.array(array, order="C").reshape(-1).view(f"i{array.itemsize}")
+    dtype = getattr(torch, name)
+    return torch.from_numpy(bits).view(dtype).reshape(array.shape)

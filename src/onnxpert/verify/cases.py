@@ -1,0 +1,111 @@
+"""Which inputs a proof tries: the example, other values, and other sizes of all that may vary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from onnxpert.verify.inputs import Case, Inputs, Values
+
+MOST_CASES = 8
+MOST_ATTEMPTS = 24  # a model that refuses most sizes shall not keep us for ever
+EXAMPLE = "example"
+OTHER_VALUES = "other values"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Something a proof should show, and the ways to show it: the first that the model takes."""
+
+    ways: tuple[Case, ...]
+
+
+def example(inputs: Inputs) -> Case:
+    return Case(EXAMPLE, inputs.example, Values.EXAMPLE)
+
+
+def wishes(inputs: Inputs) -> Iterator[Wish]:
+    """All that is worth trying beside the example, what matters most first."""
+    ladders = [_Ladder(name, inputs) for name in inputs.example]
+    varying = [ladder for ladder in ladders if ladder.larger or ladder.smaller]
+    if varying:
+        yield _resized_together(inputs, varying)
+    yield Wish(
+        tuple(
+            Case(OTHER_VALUES + extra, inputs.example, values)
+            for extra, values in (("", Values.WILD), (" (shuffled)", Values.SHUFFLED))
+        )
+    )
+    if len(varying) > 2:
+        lowest = {ladder.name: ladder.smaller[0] for ladder in varying if ladder.smaller}
+        yield _resized(inputs, [lowest])
+    for ladder in varying:
+        yield _resized(inputs, [{ladder.name: size} for size in ladder.smaller])
+    if len(varying) > 1:
+        for ladder in varying:
+            yield _resized(inputs, [{ladder.name: size} for size in ladder.larger])
+
+
+def _resized_together(inputs: Inputs, ladders: list[_Ladder]) -> Wish:
+    """Pairwise different sizes show a mixed-up pair; else one factor for all, else one at a time."""
+    changes: list[dict[str, int]] = []
+    taken: set[int] = set()
+    apart: dict[str, int] = {}
+    for ladder in ladders:
+        size = next((s for s in ladder.sizes() if s not in taken), None)
+        if size is not None:
+            apart[ladder.name] = size
+            taken.add(size)
+    changes.append(apart)
+    for factor in (2, 3):
+        scaled = {ladder.name: inputs.example[ladder.name] * factor for ladder in ladders}
+        if all(ladder.allows(scaled[ladder.name]) for ladder in ladders):
+            changes.append(scaled)
+    for ladder in ladders:
+        changes += [{ladder.name: size} for size in (*ladder.larger, *ladder.smaller)]
+    distinct = {tuple(change.items()): change for change in changes if change}
+    return _resized(inputs, list(distinct.values()))
+
+
+def _resized(inputs: Inputs, changes: list[dict[str, int]]) -> Wish:
+    """Each change with fresh values, and if those lead the model astray, with repeated ones."""
+    ways = []
+    for change in changes:
+        name = ", ".join(f"{symbol}={size}" for symbol, size in change.items())
+        sizes = {**inputs.example, **change}
+        ways.append(Case(name, sizes, Values.SHUFFLED))
+        ways.append(Case(f"{name} (repeated values)", sizes, Values.REPEATED))
+    return Wish(tuple(ways))
+
+
+class _Ladder:
+    """The sizes of one symbol that are worth trying, each way the best first."""
+
+    def __init__(self, name: str, inputs: Inputs) -> None:
+        self.name = name
+        low, self._upper = inputs.ranges.get(name, (1, None))
+        self._lower = max(low, 1)  # an empty tensor proves nothing
+        example = inputs.example[name]
+        prime = _prime_above(example)
+        larger = [prime, 2 * example, 3 * example, self._upper or 0, example + 1]
+        smaller = [1, self._lower, example // 2, example - 1]
+        # An example that is already the smallest: a second larger size stands in for a smaller one.
+        smaller += [_prime_above(prime), 4 * example]
+        self.larger = self._chosen(larger, lambda size: size > example)
+        self.smaller = self._chosen(smaller, lambda size: size != example)
+
+    def allows(self, size: int) -> bool:
+        return self._lower <= size and (self._upper is None or size <= self._upper)
+
+    def sizes(self) -> tuple[int, ...]:
+        return (*self.larger, *self.smaller)
+
+    def _chosen(self, sizes: list[int], wanted: Callable[[int], bool]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(size for size in sizes if wanted(size) and self.allows(size)))
+
+
+def _prime_above(number: int) -> int:
+    candidate = max(number, 1) + 1
+    while any(candidate % divisor == 0 for divisor in range(2, int(candidate**0.5) + 1)):
+        candidate += 1
+    return candidate

@@ -1,0 +1,163 @@
+"""Where a file first goes wrong: torch's inner values against the runtime's, in order."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import fx
+
+from onnxpert.core.types import (
+    Captured,
+    Divergence,
+    InputKind,
+    Loaded,
+    Location,
+    Lowered,
+    Verdict,
+    Verified,
+)
+from onnxpert.targets.target import Array, Target
+from onnxpert.verify import cases
+from onnxpert.verify.compare import compare
+from onnxpert.verify.file import facts, read
+from onnxpert.verify.inputs import Case, Inputs, bind
+
+if TYPE_CHECKING:
+    import onnx
+
+SLACK = 10.0  # inner values may stray further than what comes out in the end
+MOST_BYTES = 1 << 30  # of inner values held at a time
+
+
+def first_divergence(
+    verified: Verified,
+    loaded: Loaded,
+    *,
+    captured: Captured,
+    lowered: Lowered,
+    path: Path,
+    target: Target,
+    seed: int,
+) -> Divergence | None:
+    failed = next((row for row in verified.rows if row.verdict is Verdict.FAIL), None)
+    if failed is None:
+        return None
+    inputs = bind(loaded, facts(read(path)))
+    leaves = inputs.build(_case_of(failed.case, inputs), seed)
+    values = {leaf.name: value for leaf, value in zip(loaded.leaves, leaves, strict=True)}
+    return localise(intermediates(captured, lowered, values), path, target, inputs.feeds(leaves))
+
+
+def _case_of(name: str, inputs: Inputs) -> Case:
+    """The case a row came from."""
+    ways = (way for wish in cases.wishes(inputs) for way in wish.ways)
+    return next((way for way in ways if way.name == name), cases.example(inputs))
+
+
+def intermediates(
+    captured: Captured, lowered: Lowered, leaves: Mapping[str, Any]
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Run the captured graph on real values; each tensor as it arises, by its name in the file."""
+    # Of several values that a node became, the last is its result.
+    names = {node: value for value, node in lowered.origins.items()}
+    interpreter = fx.Interpreter(captured.root)
+    arguments = iter(
+        [_argument(given.kind, given.name, given.tensor, leaves) for given in captured.inputs]
+    )
+    with torch.no_grad():
+        for node in captured.root.graph.nodes:
+            if node.op == "output":
+                return
+            if node.op == "placeholder":
+                interpreter.env[node] = next(arguments)
+                continue
+            result = interpreter.run_node(node)
+            interpreter.env[node] = result
+            if node.name in names and isinstance(result, torch.Tensor):
+                # A later operator may write into it.
+                yield names[node.name], result.detach().clone()
+            for spent in interpreter.user_to_last_uses.get(node, ()):
+                del interpreter.env[spent]
+
+
+def _argument(kind: InputKind, name: str, tensor: Any, leaves: Mapping[str, Any]) -> Any:
+    if kind is InputKind.USER:
+        value = leaves[name]
+        return value.detach().clone() if isinstance(value, torch.Tensor) else value
+    # A buffer may be written to by the graph; a parameter is not, and may be large.
+    return tensor.detach().clone() if kind is InputKind.BUFFER else tensor
+
+
+def localise(
+    values: Iterable[tuple[str, torch.Tensor]],
+    path: Path,
+    target: Target,
+    feeds: Mapping[str, Array],
+) -> Divergence | None:
+    """The first of torch's values, in the order given, that the file computes otherwise."""
+    model = read(path)
+    producers = {name: node for node in model.graph.node for name in node.output if name}
+    known = ((name, value) for name, value in values if name in producers)
+    for batch in _batches(known):
+        answers = _run_with_outputs(model, [name for name, _ in batch], path, target, feeds)
+        for name, want in batch:
+            problem = compare(want, answers[name], slack=SLACK).problem
+            if problem:
+                return _divergence(producers[name], name, problem)
+    return None
+
+
+def _batches(
+    values: Iterable[tuple[str, torch.Tensor]],
+) -> Iterator[list[tuple[str, torch.Tensor]]]:
+    batch: list[tuple[str, torch.Tensor]] = []
+    held = 0
+    for name, value in values:
+        batch.append((name, value))
+        held += value.numel() * value.element_size()
+        if held > MOST_BYTES:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
+def _run_with_outputs(
+    model: onnx.ModelProto,
+    names: Sequence[str],
+    path: Path,
+    target: Target,
+    feeds: Mapping[str, Array],
+) -> dict[str, Array]:
+    """The file with more outputs, written beside it: its weights are found there, and only there."""
+    import onnx
+
+    probe = onnx.ModelProto()
+    probe.CopyFrom(model)
+    present = {value.name for value in probe.graph.output}
+    for name in names:
+        if name not in present:
+            probe.graph.output.add(name=name)
+    with tempfile.NamedTemporaryFile(
+        dir=path.parent, prefix=f".{path.name}.probe-", suffix=".onnx"
+    ) as file:
+        file.write(probe.SerializeToString())
+        file.flush()
+        answers = target.open(Path(file.name))(feeds)
+    return dict(zip((value.name for value in probe.graph.output), answers, strict=True))
+
+
+def _divergence(node: onnx.NodeProto, value: str, problem: str) -> Divergence:
+    notes = {entry.key: entry.value for entry in node.metadata_props}
+    return Divergence(node.name, node.op_type, value, _location(notes), problem)
+
+
+def _location(notes: Mapping[str, str]) -> Location | None:
+    file, _, line = notes.get("onnxpert.source", "").rpartition(":")
+    if not file or not line.isdecimal():
+        return None
+    return Location(file, int(line), module=notes.get("onnxpert.module", ""))

@@ -1,0 +1,231 @@
+"""The example inputs at other sizes and with other values, still of the kind the model knows."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import torch
+
+from onnxpert.core.errors import UsageError
+from onnxpert.core.types import DimSpec, InputLeaf, Loaded
+from onnxpert.targets.target import Array
+from onnxpert.verify.arrays import dtype_name, to_array
+from onnxpert.verify.file import FileFacts, FileInput
+from onnxpert.verify.sizes import evaluate, solve, symbols
+
+_WIDER = dict.fromkeys((torch.uint16, torch.uint32, torch.uint64), torch.int64)
+
+
+class Values(StrEnum):
+    """Where the values of a case come from, the wildest first."""
+
+    WILD = "wild"  # normal, with zeros and outliers; masks with holes
+    SHUFFLED = "shuffled"  # drawn from the example's own; normal where that is one value only
+    REPEATED = "repeated"  # the example's own, repeated or cropped to the size
+    EXAMPLE = "example"  # untouched
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One set of inputs, by what makes it: it can be built again from this and the seed."""
+
+    name: str
+    sizes: Mapping[str, int]
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A graph input and the leaf that feeds it, each dimension by its expression."""
+
+    input: FileInput
+    position: int  # in `Loaded.leaves`
+    dims: tuple[int | str, ...]  # of the leaf; a scalar has one, which is its value
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The inputs of a file tied to the example of the user's."""
+
+    loaded: Loaded
+    bound: tuple[Bound, ...]
+    example: Mapping[str, int]  # symbol -> its size in the example
+    ranges: Mapping[str, tuple[int, int | None]]
+
+    def build(self, case: Case, seed: int) -> tuple[Any, ...]:
+        """A value for every leaf of the user's inputs."""
+        generator = torch.Generator().manual_seed(seed + zlib.crc32(case.name.encode()))
+        leaves = [leaf.value for leaf in self.loaded.leaves]
+        for bound in self.bound:
+            value = leaves[bound.position]
+            if isinstance(value, torch.Tensor):
+                shape = self._shape(bound, value, case.sizes)
+                leaves[bound.position] = _valued(value, shape, case.values, generator)
+            elif all(name in case.sizes for name in symbols(str(bound.dims[0]))):
+                leaves[bound.position] = evaluate(bound.dims[0], case.sizes)
+        return tuple(leaves)
+
+    def feeds(self, leaves: Sequence[Any]) -> dict[str, Array]:
+        """The same values as the file takes them."""
+        return {bound.input.name: _fed(leaves[bound.position], bound.input) for bound in self.bound}
+
+    def _shape(self, bound: Bound, value: torch.Tensor, sizes: Mapping[str, int]) -> list[int]:
+        shape = list(value.shape)
+        for axis, dim in enumerate(bound.dims):
+            if isinstance(dim, str) and all(name in sizes for name in symbols(dim)):
+                shape[axis] = evaluate(dim, sizes)
+        return shape
+
+
+def bind(loaded: Loaded, facts: FileFacts) -> Inputs:
+    """Match the file's inputs with the leaves; UsageError when there is no telling which is which."""
+    pairs = _matched(loaded, facts)
+    bound = []
+    seen: list[tuple[str, int]] = []
+    ranges = dict(facts.ranges)
+    for given, position in pairs:
+        leaf = loaded.leaves[position]
+        dims = _dims(given, leaf)
+        bound.append(Bound(given, position, dims))
+        sizes = leaf.value.shape if isinstance(leaf.value, torch.Tensor) else (leaf.value,)
+        seen += [(dim, size) for dim, size in zip(dims, sizes, strict=True) if isinstance(dim, str)]
+        if leaf.scalar is not None:
+            low, high = leaf.scalar.lower, leaf.scalar.upper
+            ranges.setdefault(_scalar_name(leaf, leaf.scalar), (1 if low is None else low, high))
+    return Inputs(loaded, tuple(bound), solve(seen), ranges)
+
+
+def _matched(loaded: Loaded, facts: FileFacts) -> list[tuple[FileInput, int]]:
+    """By position, as every exporter keeps it; by name where the positions cannot be right."""
+    fed = [
+        position
+        for position, leaf in enumerate(loaded.leaves)
+        if isinstance(leaf.value, torch.Tensor) or leaf.scalar is not None
+    ]
+    by_name = {loaded.leaves[position].name: position for position in fed}
+    named = all(given.name in by_name for given in facts.inputs)
+    if len(fed) == len(facts.inputs):
+        pairs = list(zip(facts.inputs, fed, strict=True))
+        if not named or all(_fits(given, loaded.leaves[at]) for given, at in pairs):
+            return pairs
+    if named:
+        return [(given, by_name[given.name]) for given in facts.inputs]
+    raise UsageError(
+        f"the file has {len(facts.inputs)} inputs, the example {len(fed)} tensors",
+        f"the file takes {', '.join(given.name for given in facts.inputs) or 'nothing'}; "
+        f"the example has {', '.join(by_name) or 'nothing'}",
+    )
+
+
+def _fits(given: FileInput, leaf: InputLeaf) -> bool:
+    if not isinstance(leaf.value, torch.Tensor):
+        return given.dtype == "int64"
+    rank = leaf.value.dim() + (leaf.value.is_complex() and not given.dtype.startswith("complex"))
+    return len(given.dims) == rank and (
+        given.dtype == dtype_name(leaf.value) or leaf.value.is_complex()
+    )
+
+
+def _dims(given: FileInput, leaf: InputLeaf) -> tuple[int | str, ...]:
+    if not isinstance(leaf.value, torch.Tensor):
+        assert leaf.scalar is not None  # a number is bound only when it was asked to vary
+        name = _scalar_name(leaf, leaf.scalar)
+        scaled = leaf.scalar.scale != 1 or leaf.scalar.offset != 0
+        return (f"{leaf.scalar.scale}*{name} + {leaf.scalar.offset}" if scaled else name,)
+    shape = leaf.value.shape
+    # A dimension without a name varies by itself; one that the file lacks keeps its size.
+    named = [f"{given.name}[{axis}]" if dim is None else dim for axis, dim in enumerate(given.dims)]
+    return tuple(named[axis] if axis < len(named) else size for axis, size in enumerate(shape))
+
+
+def _scalar_name(leaf: InputLeaf, spec: DimSpec) -> str:
+    return spec.name or leaf.name
+
+
+def _fed(value: Any, given: FileInput) -> Array:
+    import numpy as np
+
+    if not isinstance(value, torch.Tensor):
+        return np.full((1,) * len(given.dims), value, dtype=given.dtype)
+    if value.is_complex() and not given.dtype.startswith("complex"):
+        value = torch.view_as_real(value.resolve_conj())
+    return to_array(value)
+
+
+def _valued(
+    value: torch.Tensor, shape: Sequence[int], values: Values, generator: torch.Generator
+) -> torch.Tensor:
+    if values is Values.EXAMPLE:
+        return value
+    # torch computes with these by way of a wider type only.
+    wide = torch.float32 if dtype_name(value).startswith("float8") else _WIDER.get(value.dtype)
+    example = value.detach().to(wide or value.dtype)
+    sized = _resized(example, shape)
+    if sized.numel() and values is not Values.REPEATED:
+        if sized.is_floating_point() or sized.is_complex():
+            sized = _floats(example, sized, values, generator)
+        elif values is Values.WILD:
+            sized = _holed(sized, generator)
+        elif sized.shape == example.shape:
+            # At another size the order of whole numbers may mean something: positions, offsets.
+            sized = _drawn(sized, sized, generator, replace=False)
+    return sized.to(value.dtype)
+
+
+def _resized(value: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    """Repeated from the start, or cropped, along each axis: indices stay valid, masks sensible."""
+    for axis, size in enumerate(shape):
+        old = value.shape[axis]
+        if size == old:
+            continue
+        if old == 0:
+            return torch.zeros(tuple(shape), dtype=value.dtype, device=value.device)
+        value = value.index_select(axis, torch.arange(size, device=value.device) % old)
+    return value
+
+
+def _floats(
+    example: torch.Tensor, sized: torch.Tensor, values: Values, generator: torch.Generator
+) -> torch.Tensor:
+    constant = bool((example == example.reshape(-1)[0]).all())
+    masking = not bool(example.isfinite().all()) or float(example.abs().double().max()) > 1e4
+    if masking or (values is not Values.WILD and not constant):
+        # Drawn from the example, values stay in its range: positive, 0 or 1, minus infinity.
+        return _drawn(example, sized, generator, replace=True)
+    wide = torch.complex128 if sized.is_complex() else torch.float64
+    fresh = torch.randn(sized.shape, generator=generator, dtype=wide)
+    scale = float(example.abs().double().square().mean().sqrt()) or 1.0
+    flat = fresh.reshape(-1)
+    if values is Values.WILD and flat.numel() >= 4:
+        flat[0], flat[1], flat[-1] = 0.0, 8.0, -8.0
+    return (fresh * scale).to(dtype=sized.dtype, device=sized.device)
+
+
+def _drawn(
+    source: torch.Tensor, sized: torch.Tensor, generator: torch.Generator, *, replace: bool
+) -> torch.Tensor:
+    count = source.numel()
+    if replace:
+        index = torch.randint(count, (sized.numel(),), generator=generator)
+    else:
+        index = torch.randperm(count, generator=generator)
+    return source.reshape(-1)[index.to(source.device)].reshape(sized.shape)
+
+
+def _holed(sized: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Booleans flipped, masks of ones given zeros, other whole numbers in another order.
+
+    The first of each row stays as it is: a mask that hides everything asks for 0 / 0."""
+    mask = sized.dtype is torch.bool or bool((sized == 1).all())
+    if not mask:
+        return _drawn(sized, sized, generator, replace=False)
+    flip = torch.rand(sized.shape, generator=generator) < 0.5
+    if sized.dim():
+        flip[..., 0] = False
+    flip = flip.to(sized.device)
+    other = sized.logical_not().to(sized.dtype)
+    return torch.where(flip, other, sized)

@@ -1,0 +1,39 @@
+"""The coarsest number format a model computes in, seen by watching it run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from onnxpert.core.tolerance import tolerance
+
+
+class Watch(TorchFunctionMode):
+    """Notes the floating dtypes of all results. The dtype of the final output does not tell: that
+    of a bfloat16 model, or of a region under autocast, is often float32."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[torch.dtype] = set()
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for value in result if isinstance(result, tuple) else (result,):
+            if isinstance(value, torch.Tensor) and value.is_floating_point():
+                self.seen.add(value.dtype)
+        return result
+
+
+def coarsest(dtypes: Iterable[torch.dtype]) -> str:
+    """The name of the dtype with the fewest digits, or "" when there is none."""
+    names = {str(dtype).removeprefix("torch.") for dtype in dtypes if dtype.is_floating_point}
+    return max(sorted(names), key=lambda name: tolerance(name)[0], default="")

@@ -1,0 +1,141 @@
+"""The proof itself: each case through the model and through the file, and a row per output."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from onnxpert.core.errors import UsageError
+from onnxpert.core.types import Loaded, Row, Verdict, Verified
+from onnxpert.targets.target import Run, Target
+from onnxpert.verify import cases
+from onnxpert.verify.compare import compare
+from onnxpert.verify.file import FileFacts, facts, read
+from onnxpert.verify.inputs import Case, Inputs, bind
+from onnxpert.verify.messages import runtime_line
+from onnxpert.verify.reference import Character, Output, Reference, RefusedError
+
+BUDGET_SECONDS = 60.0
+FEWEST_CASES = 3  # example, another size, other values: tried whatever it costs
+
+
+def prove(loaded: Loaded, path: Path, target: Target, seed: int) -> Verified:
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}", "give the path of an ONNX file")
+    try:
+        run = target.open(path)
+    except UsageError:
+        raise
+    except Exception as error:  # each runtime has its own kinds, with no base class in common
+        return Verified((), runtime_error=runtime_line(error))
+    file = facts(read(path))
+    with Reference(loaded, seed) as reference:
+        return _Proof(bind(loaded, file), file, reference, run, seed).verified()
+
+
+@dataclass(slots=True)
+class _Proof:
+    inputs: Inputs
+    file: FileFacts
+    reference: Reference
+    run: Run
+    seed: int
+
+    def verified(self) -> Verified:
+        first = cases.example(self.inputs)
+        leaves = self.inputs.build(first, self.seed)
+        start = time.monotonic()
+        try:
+            character = self.reference.examine(leaves)
+        except RefusedError as refusal:
+            return Verified((_refused(first, str(refusal)),))
+        rows = self._rows(first, leaves, character.outputs, character)
+        rows += self._further(character, start)
+        return Verified(
+            tuple(rows),
+            nondeterministic=character.nondeterministic,
+            stateful=character.stateful,
+        )
+
+    def _further(self, character: Character, start: float) -> list[Row]:
+        rows: list[Row] = []
+        done, attempts = 1, 0
+        tried: set[str] = set()
+        for wish in cases.wishes(self.inputs):
+            if done >= cases.MOST_CASES or attempts >= cases.MOST_ATTEMPTS:
+                break
+            if done >= FEWEST_CASES and time.monotonic() - start > BUDGET_SECONDS:
+                break
+            refusals: list[Row] = []
+            for case in wish.ways:
+                if case.name in tried:  # two wishes may come to the same size
+                    continue
+                tried.add(case.name)
+                attempts += 1
+                leaves = self.inputs.build(case, self.seed)
+                try:
+                    outputs = self.reference.call(leaves)
+                    _refuse_new_nan(character.outputs, outputs)
+                except RefusedError as refusal:
+                    refusals.append(_refused(case, str(refusal)))
+                    continue
+                rows += self._rows(case, leaves, outputs, character)
+                done += 1
+                break
+            rows += refusals[:1]  # the other ways were only tried because of the first
+        return rows
+
+    def _rows(
+        self, case: Case, leaves: Sequence[Any], want: tuple[Output, ...], character: Character
+    ) -> list[Row]:
+        try:
+            got = self.run(self.inputs.feeds(leaves))
+        except Exception as error:  # as above: no base class in common
+            return [Row(case.name, "", case.sizes, Verdict.FAIL, detail=runtime_line(error))]
+        if len(got) != len(want):
+            detail = f"the model gives {len(want)} outputs, the file {len(got)}"
+            return [Row(case.name, "", case.sizes, Verdict.FAIL, detail=detail)]
+        return [
+            self._row(case, name, expected, answer, character)
+            for name, expected, answer in zip(self.file.outputs, want, got, strict=True)
+        ]
+
+    def _row(self, case: Case, name: str, want: Output, got: Any, character: Character) -> Row:
+        compared = not character.nondeterministic
+        result = compare(want, got, computed_in=character.computed_in, values=compared)
+        unseen = "" if compared else "the model is random: only shape and dtype were compared"
+        return Row(
+            case=case.name,
+            output=name,
+            sizes=case.sizes,
+            verdict=Verdict.FAIL if result.problem else Verdict.PASS,
+            max_abs=result.max_abs,
+            max_rel=result.max_rel,
+            rtol=result.rtol,
+            atol=result.atol,
+            detail=result.problem or unseen,
+        )
+
+
+def _refused(case: Case, why: str) -> Row:
+    return Row(case.name, "", case.sizes, Verdict.REFUSED, detail=why)
+
+
+def _refuse_new_nan(example: tuple[Output, ...], outputs: tuple[Output, ...]) -> None:
+    """Values that turn a model's answer into NaN are outside of what it is made for."""
+    if _has_nan(outputs) and not _has_nan(example):
+        raise RefusedError("the model itself gives NaN for these values")
+
+
+def _has_nan(outputs: tuple[Output, ...]) -> bool:
+    return any(
+        isinstance(output, torch.Tensor)
+        and (output.is_floating_point() or output.is_complex())
+        and bool(output.isnan().any())
+        for output in outputs
+    )

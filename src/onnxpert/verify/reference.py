@@ -1,0 +1,141 @@
+"""The user's own model, asked for its answers without being changed by the question."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+import torch
+
+from onnxpert.core.flatten import flatten_outputs
+from onnxpert.core.types import Loaded
+from onnxpert.verify.arrays import to_array
+from onnxpert.verify.compare import compare
+from onnxpert.verify.messages import one_line
+from onnxpert.verify.precision import Watch, coarsest
+from onnxpert.verify.state import State
+
+Output: TypeAlias = Any  # a tensor, or a Python number
+
+
+class RefusedError(Exception):
+    """The model itself does not take this input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Character:
+    """What two calls on one input tell about a model."""
+
+    outputs: tuple[Output, ...]
+    nondeterministic: bool
+    stateful: bool
+    computed_in: str  # the coarsest dtype, "" when it could not be seen
+
+
+class Reference:
+    """Calls the model on copies, with a fixed seed, and puts its buffers back after each call."""
+
+    def __init__(self, loaded: Loaded, seed: int) -> None:
+        self._loaded = loaded
+        self._seed = seed
+        program = isinstance(loaded.module, torch.export.ExportedProgram)
+        self._model = loaded.module.module() if program else loaded.module
+        self._state = State(self._model)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._state.restore()
+
+    def call(self, leaves: Sequence[Any]) -> tuple[Output, ...]:
+        """The tensors and numbers of the model's answer, in order. Raises RefusedError."""
+        try:
+            return self._outputs(leaves, self._seed)
+        finally:
+            self._state.restore()
+
+    def examine(self, leaves: Sequence[Any]) -> Character:
+        """Call it on one input until it is plain whether the answer is always the same."""
+        try:
+            first = self._outputs(leaves, self._seed)
+            changed = bool(self._state.changed())
+            # The same question in a row: a counter, a cache or a running mean shows here.
+            stateful = changed and not _same(first, self._outputs(leaves, self._seed))
+            self._state.restore()
+            watch = Watch()
+            other = self._watched(leaves, watch)
+            self._state.restore()
+            random = not _same(first, other)
+            if random and not stateful:
+                # Not the seed's doing if the first seed does not bring the first answer back.
+                stateful = not _same(first, self._outputs(leaves, self._seed))
+                random = not stateful
+        finally:
+            self._state.restore()
+        return Character(first, random, stateful, coarsest(watch.seen or self._dtypes()))
+
+    def _watched(self, leaves: Sequence[Any], watch: Watch) -> tuple[Output, ...]:
+        """With another seed, and watched; some control-flow operators refuse to be watched."""
+        try:
+            return self._outputs(leaves, self._seed + 1, watch)
+        except RefusedError:
+            self._state.restore()
+            watch.seen.clear()
+            return self._outputs(leaves, self._seed + 1)
+
+    def _dtypes(self) -> set[torch.dtype]:
+        if not isinstance(self._model, torch.nn.Module):
+            return set()
+        return {parameter.dtype for parameter in self._model.parameters()}
+
+    def _outputs(
+        self, leaves: Sequence[Any], seed: int, watch: Watch | None = None
+    ) -> tuple[Output, ...]:
+        args, kwargs = self._loaded.rebuild([self._prepared(*pair) for pair in self._pairs(leaves)])
+        with (
+            warnings.catch_warnings(action="ignore"),  # the user has met them at their own calls
+            torch.random.fork_rng(),
+            torch.no_grad(),
+        ):
+            torch.manual_seed(seed)
+            try:
+                with watch or nullcontext():
+                    answer = self._model(*args, **kwargs)
+            except Exception as error:  # whatever the model raises, it is its way of saying no
+                raise RefusedError(one_line(error)) from error
+        # Its own memory may be part of the answer, and is about to be put back.
+        return tuple(_copied(leaf) for _, leaf in flatten_outputs(answer))
+
+    def _pairs(self, leaves: Sequence[Any]) -> zip[tuple[str, Any]]:
+        return zip((leaf.name for leaf in self._loaded.leaves), leaves, strict=True)
+
+    def _prepared(self, name: str, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        copy = value.detach().clone()
+        cast = self._loaded.casts.get(name)
+        return copy.to(getattr(torch, cast)) if cast else copy
+
+
+def _copied(leaf: Output) -> Output:
+    return leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
+
+
+def _same(one: tuple[Output, ...], two: tuple[Output, ...]) -> bool:
+    """Up to the last digits: sums of several threads need not be repeatable."""
+    if len(one) != len(two):
+        return False
+    return not any(
+        compare(a, to_array(b if isinstance(b, torch.Tensor) else torch.tensor(b))).problem
+        for a, b in zip(one, two, strict=True)
+    )

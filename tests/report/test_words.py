@@ -1,0 +1,56 @@
+"""Numbers in sentences, at the edges where rounding would read oddly."""
+
+import pytest
+
+from onnxpert.core.types import Symbol
+from onnxpert.report import words
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_960, "1.0 MB"), (2_100_000_000, "2.1 GB")],
+)
+def test_size(count: int, text: str) -> None:
+    assert words.size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0ms"),
+        (0.0994, "99ms"),
+        (0.0996, "0.10s"),
+        (9.999, "10.0s"),
+        (59.97, "1m00s"),
+        (125, "2m05s"),
+    ],
+)
+def test_seconds(seconds: float, text: str) -> None:
+    assert words.seconds(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("pair", "text"),
+    [
+        ((1e-3, 1e-5), "1e-3 rel + 1e-5 abs"),
+        ((0.13, 2e-2), "0.13 rel + 2e-2 abs"),
+        ((0.0, 0.0), "exact"),
+        ((None, None), "-"),
+    ],
+)
+def test_tolerance(pair: tuple[float | None, float | None], text: str) -> None:
+    assert words.tolerance(*pair) == text
+
+
+def test_span() -> None:
+    assert words.span(Symbol("n", 1, None, 2)) == "n >= 1"
+    assert words.span(Symbol("n", 2, 512, 4)) == "2 <= n <= 512"
+    assert words.span(Symbol("n", 4, 4, 4)) == "n = 4"
+
+
+def test_several() -> None:
+    assert [words.several(count, "node") for count in (0, 1, 2470)] == [
+        "0 nodes",
+        "1 node",
+        "2,470 nodes",
+    ]
