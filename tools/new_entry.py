@@ -9,15 +9,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The folder of a family that has no rule yet; the others are read off the tree.
-FAMILIES = {
-    "CAP": "capture",
-    "SHP": "shapes",
-    "OPS": "operators",
-    "NUM": "numerics",
-    "TGT": "target",
-}
-
 RULE = '''"""{title}."""
 
 from __future__ import annotations
@@ -124,7 +115,6 @@ def create(package: Path, kind: str, id: str, name: str) -> Path:
     )
     if path.exists():
         raise RefusedError(f"{path.relative_to(package)} is there already")
-    path.parent.mkdir(exist_ok=True)
     path.write_text(
         text.format(
             id=id,
@@ -144,15 +134,11 @@ def new_rule(package: Path, id: str, name: str) -> tuple[str, Path]:
     if id in taken:
         free = next(n for n in range(int(id[3:]), 1000) if f"{id[:3]}{n:03}" not in taken)
         raise RefusedError(f"{id} is {taken[id].name}; the next free one is {id[:3]}{free:03}")
-    folders = {**FAMILIES, **{known[:3]: path.parent.name for known, path in taken.items()}}
+    folders = {known[:3]: path.parent for known, path in taken.items()}
     if id[:3] not in folders:
-        families = ", ".join(f"{letters} ({folder})" for letters, folder in sorted(folders.items()))
+        families = ", ".join(f"{key} ({path.name})" for key, path in sorted(folders.items()))
         raise RefusedError(f"there is no family {id[:3]}; the families are {families}")
-    folder = rules / folders[id[:3]]
-    if not folder.exists():
-        folder.mkdir()
-        (folder / "__init__.py").write_text(f'"""Rules about {folder.name}."""\n', encoding="utf-8")
-    return RULE, folder / f"{id.lower()}_{name.replace('-', '_')}.py"
+    return RULE, folders[id[:3]] / f"{id.lower()}_{name.replace('-', '_')}.py"
 
 
 def new_repair(package: Path, id: str, name: str) -> tuple[str, Path]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 import torch
 from onnx import TensorProto, helper
@@ -78,3 +79,11 @@ def test_the_strategy() -> None:
     loaded = load(Request(torch.nn.ReLU(), (torch.ones(3),)))
     with pytest.raises(TypeError, match="ReLU cannot be captured"):
         sample["refuse_everything"].run(loaded)
+
+
+def test_the_pass() -> None:
+    (sample,) = samples("An optimise pass")
+    node = ir.Node("", "Neg", [ir.Value(name="x")], doc_string="why")
+    model = ir.Model(ir.Graph(node.inputs, node.outputs, nodes=[node]), ir_version=10)
+    sample["forget_doc_strings"](model)
+    assert node.doc_string is None

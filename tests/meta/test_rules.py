@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 
 import onnxpert
-from onnxpert import Finding
-from onnxpert.diagnose import catalogue
+from onnxpert import Finding, Severity
+from onnxpert.core.types import Checked
+from onnxpert.diagnose import catalogue, diagnose
 from onnxpert.diagnose.rule import Rule
 
 HEADINGS = ["What it does", "Why it matters", "Example", "Use instead", "Repair safety"]
 RULES = [pytest.param(rule, id=rule.id) for rule in catalogue().values()]
+# Says that onnxpert itself has a bug, so no model shows it on purpose; tested on made-up evidence.
+OURS = "TGT802"
+SHOWN = [pytest.param(rule, id=rule.id) for rule in catalogue().values() if rule.id != OURS]
 
 
 def fired(rule: Rule, sample: Any) -> list[Finding]:
@@ -61,19 +65,27 @@ def test_a_page_has_its_headings_in_order(rule: Rule) -> None:
         assert rule.section(heading).strip(), f"`## {heading}` of {rule.id} is empty"
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", SHOWN)
 def test_the_example_of_a_page_is_found(rule: Rule, sample: Callable[[Rule, str], Any]) -> None:
     findings = fired(rule, sample(rule, "Example"))
     assert len(findings) == 1, [finding.message for finding in findings]
     (finding,) = findings
     assert not finding.repaired
-    assert finding.help, "a finding says what to do"
+    assert finding.help or finding.severity is Severity.INFO, "a finding says what to do"
     headline = finding.message.splitlines()[0]
     assert not headline.endswith("."), f"a headline has no full stop: {headline}"
-    # An identifier keeps its spelling; a sentence of ours begins in lower case.
-    assert not re.match(r"[A-Z][a-z]* [a-z]", headline), f"a headline is lower case: {headline}"
+    # Names keep their spelling (Python, `Linear`); a sentence of ours begins in lower case.
+    assert not re.match(r"(The|This|An?|It|No) ", headline), f"a headline is lower case: {headline}"
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", SHOWN)
 def test_the_cure_of_a_page_is_silent(rule: Rule, sample: Callable[[Rule, str], Any]) -> None:
     assert fired(rule, sample(rule, "Use instead")) == []
+
+
+def test_a_model_that_the_checker_rejects_is_called_our_bug() -> None:
+    rule = catalogue()[OURS]
+    (finding,) = diagnose(Checked(("Add has no third input",)), {OURS: rule})
+    assert "Add has no third input" in finding.message
+    assert "bug of onnxpert's" in finding.help
+    assert diagnose(Checked(()), {OURS: rule}) == ()

@@ -96,6 +96,7 @@ def test_the_error_says_the_whole_diagnosis(bad: Report) -> None:
         ({"action": Action.VERIFY, "nodes": None}, "proven: net.onnx  (opset 20, 1.2 MB)"),
         ({"action": Action.VERIFY, "ok": False}, "not proven: net.onnx: nothing could be compared"),
         ({"ok": False, "action": Action.DIAGNOSE, "findings": ()}, "not exportable: nothing could"),
+        ({"ok": False, "strategy": "", "findings": ()}, "not exported: the model could not be cap"),
     ],
 )
 def test_the_verdict(good: Report, changes: dict[str, object], first_line: str) -> None:

@@ -27,9 +27,11 @@ TYPES = {
 def load() -> Callable[..., Loaded]:
     """`load(model, x=tensor, n=3, scalars={"n": DimSpec("n")})` gives the Loaded of `model(x, n)`."""
 
-    def make(model: Any, *, scalars: Any = None, casts: Any = None, **values: Any) -> Loaded:
+    def make(
+        model: Any, *, scalars: Any = None, casts: Any = None, dims: Any = None, **values: Any
+    ) -> Loaded:
         leaves = tuple(
-            InputLeaf(name, value, name, scalar=(scalars or {}).get(name))
+            InputLeaf(name, value, name, (dims or {}).get(name, ()), (scalars or {}).get(name))
             for name, value in values.items()
         )
         return Loaded(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from onnxpert.verify.cases import Wish, example, wishes
+from onnxpert.verify.cases import Wish, at, example, remade, wishes
 from onnxpert.verify.file import FileFacts, FileInput
 from onnxpert.verify.inputs import Inputs, Values, bind
 
@@ -72,9 +72,23 @@ def test_nothing_dynamic_leaves_the_values(make: Any) -> None:
     assert [way.values for way in wish.ways] == [Values.WILD, Values.SHUFFLED]
 
 
+def test_further_sizes_are_tried_where_they_are_in_range(make: Any) -> None:
+    inputs = make({"n": 4, "m": 6}, {"n": (2, 9)})
+    asked = [{"n": 8}, {"n": 1}, {"n": 4, "m": 6}, {"n": 3, "m": 6}, {"k": 3}]
+    assert first_sizes(list(at(inputs, asked))) == [{"n": 8, "m": 6}, {"n": 3, "m": 6}]
+
+
+def test_a_case_can_be_made_again_from_its_row(make: Any) -> None:
+    inputs = make({"n": 4, "m": 6})
+    every = [example(inputs), *(way for wish in wishes(inputs) for way in wish.ways)]
+    assert {case.values for case in every} == set(Values)
+    for case in every:
+        assert remade(case.name, case.sizes) == case
+
+
 def test_fussy_models_have_more_than_one_way(make: Any) -> None:
     resized = next(iter(wishes(make({"h": 64, "w": 64}))))
     sizes = [(way.sizes["h"], way.sizes["w"]) for way in resized.ways]
-    assert sizes[0] == (67, 128)
+    assert sizes[0] == (67, 71)
     assert (128, 128) in sizes  # both scaled alike
     assert (128, 64) in sizes  # one alone

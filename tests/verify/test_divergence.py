@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
@@ -126,6 +127,31 @@ def test_a_right_file_has_no_divergence(net: Net, load: Any, make: Any) -> None:
     assert [name for name, _ in values] == ["lin", "act", "pos", "y"]
     assert torch.allclose(values[1][1], torch.tanh(net.linear(x)))
     assert divergence.localise(iter(values), path, ORT, {"x": x.numpy()}) is None
+
+
+def test_a_file_that_stops_in_the_middle_has_no_divergence(net: Net, load: Any, make: Any) -> None:
+    path, lowered = make("Tanh")
+    model = onnx.load(path)
+    model.graph.initializer[2].CopyFrom(
+        onnx.numpy_helper.from_array(np.ones((7, 20), np.float32), "two")
+    )
+    onnx.save(model, path)
+    verified, found = run(net, load, path, lowered)
+    assert "Mul" in verified.rows[0].detail
+    assert found is None
+
+
+def test_a_graph_that_does_not_take_the_size_is_followed_as_far_as_it_goes(
+    net: Net, make: Any
+) -> None:
+    _, lowered = make("Tanh")
+    captured = captured_from(net, torch.randn(2, 20))
+    graph = captured.root.graph
+    (tanh,) = (node for node in graph.nodes if node.name == "tanh")
+    with graph.inserting_after(tanh):
+        tanh.replace_all_uses_with(graph.call_function(torch.reshape, (tanh, (3, 3))))
+    names = [n for n, _ in divergence.intermediates(captured, lowered, {"x": torch.ones(4, 20)})]
+    assert names == ["lin", "act"]
 
 
 def test_many_values_are_compared_a_batch_at_a_time(

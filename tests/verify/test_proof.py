@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,18 @@ def test_values_outside_of_the_models_domain_are_refused(load: Any, write: Any) 
     assert "other values (shuffled)" in {row.case for row in verified.rows}
 
 
+def test_a_size_at_which_the_model_gives_nan_must_give_it_in_the_file_too(
+    load: Any, write: Any
+) -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return x + torch.tensor(float("nan") if x.shape[0] == 1 else 0.0)
+
+    path = write([node("Identity", ["x"], ["y"])], BATCH, {"y": (torch.float32, ["batch", 4])})
+    verified = verify(load(model, x=torch.randn(2, 4)), path, ORT)
+    assert "NaN" in refusals(verified)["batch=1"]
+    assert "one side only" in failures(verified)["batch=1 (repeated values)"]
+
+
 def test_a_random_model_is_told(load: Any, write: Any) -> None:
     path = write([node("Identity", ["x"], ["y"])], BATCH, {"y": (torch.float32, ["batch", 4])})
     state = torch.get_rng_state()
@@ -284,6 +297,35 @@ def test_ranges_of_the_file_bound_the_sizes(load: Any, write: Any) -> None:
     assert {row.sizes["batch"] for row in verified.rows} == {2, 4, 5}
 
 
+def test_further_sizes_find_what_the_usual_ones_miss(load: Any, write: Any) -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return x * 3 if x.shape[0] == 6 else x * 2
+
+    path = write([node("Add", ["x", "x"], ["y"])], BATCH, {"y": (torch.float32, ["batch", 4])})
+    loaded = load(model, x=torch.randn(4, 4))
+    assert verify(loaded, path, ORT).proven
+    assert failures(verify(loaded, path, ORT, sizes=[{"batch": 6}])).keys() == {"batch=6"}
+    twice = verify(loaded, path, ORT, sizes=[{"batch": 1}])  # one of the usual ones
+    assert [row.case for row in twice.rows] == ["example", "batch=1", "batch=5", "other values"]
+
+
+def test_a_file_for_fewer_sizes_than_were_asked_fails(load: Any, write: Any) -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.shape[0] > 2 else x * 3
+
+    out = {"y": (torch.float32, ["batch", 4])}
+    nodes = [node("Add", ["x", "x"], ["y"])]
+    path = write(nodes, BATCH, out, ranges={"batch": "3.."})
+    x = torch.randn(4, 4)
+
+    def proven(spec: DimSpec) -> bool:
+        return verify(load(model, x=x, dims={"x": ((0, spec),)}), path, ORT).proven
+
+    assert not proven(DimSpec("batch"))
+    assert proven(DimSpec("batch", lower=3))
+    assert proven(DimSpec("batch", asked=False))  # nobody asked: the file's word is enough
+
+
 def test_expressions_and_numbers_follow_the_symbols(load: Any, write: Any) -> None:
     def model(x: torch.Tensor, y: torch.Tensor, n: int) -> tuple[torch.Tensor, int]:
         assert y.shape[0] == 2 * x.shape[0] + 1
@@ -329,6 +371,9 @@ def test_an_exported_program_and_torchscript_are_references_too(
     dynamic = {"input": {0: torch.export.Dim("batch")}}
     program = torch.export.export(linear, (x,), dynamic_shapes=dynamic)
     assert verify(load(program, x=x), linear_file, ORT).proven
+    with warnings.catch_warnings(action="ignore"):  # torch calls it deprecated; people have it
+        script = torch.jit.script(linear)
+    assert verify(load(script, x=x), linear_file, ORT).proven
 
 
 def test_a_missing_file_is_misuse(load: Any, tmp_path: Path) -> None:

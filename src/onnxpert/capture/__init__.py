@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import warnings
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,8 @@ import torch
 
 from onnxpert.capture import strategies
 from onnxpert.capture.flat import Flat, fed
+from onnxpert.capture.remedies import working_casts, working_sizes
+from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import Strategy
 from onnxpert.core.collect import collect
 from onnxpert.core.source import of_exception
@@ -30,13 +33,15 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
     with _frozen(loaded.module), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # advice to torch's own users; ours are findings
         for strategy in catalogue().values():
+            if not strategy.takes(loaded):
+                continue
             try:
                 return strategy.run(loaded)
             except Exception as error:  # what a model does is evidence, never our exception
                 attempts.append((strategy.name, failure(error)))
-                eager = _refusal(loaded) if len(attempts) == 1 else None
-                if eager is not None:  # no strategy can trace what does not run
-                    return CaptureFailed(loaded, tuple(attempts), eager)
+                refused = _refused(loaded, attempts) if len(attempts) == 1 else None
+                if refused is not None:  # no strategy can trace what does not run
+                    return refused
     return CaptureFailed(loaded, tuple(attempts))
 
 
@@ -44,7 +49,8 @@ def failure(error: BaseException) -> Failure:
     cause = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
-    return Failure(cause, of_exception(error), _message(cause))
+    module = str(getattr(error, "module_path", ""))
+    return Failure(cause, of_exception(error, module), _message(cause))
 
 
 def _message(error: BaseException) -> str:
@@ -53,18 +59,25 @@ def _message(error: BaseException) -> str:
     return text or type(error).__name__
 
 
-def _refusal(loaded: Loaded) -> Failure | None:
-    """How the model itself fails on the example, if it does."""
-    import copy
-
+def _refused(loaded: Loaded, attempts: list[tuple[str, Failure]]) -> CaptureFailed | None:
+    """How the model itself fails on the example, if it does, and what would make it run."""
     if not callable(loaded.module):
         return None
-    try:
-        with torch.no_grad():
-            Flat(loaded)(*copy.deepcopy([leaf.value for leaf in fed(loaded)]))
-    except Exception as error:
-        return failure(error)
-    return None
+    call = Flat(loaded)
+    with untouched(loaded.module, buffers=True):
+        try:
+            call(*copy.deepcopy([leaf.value for leaf in fed(loaded)]))
+        except Exception as error:
+            eager = failure(error)
+        else:
+            return None
+        return CaptureFailed(
+            loaded,
+            tuple(attempts),
+            eager,
+            casts=working_casts(loaded, call),
+            sizes=working_sizes(loaded, eager, call),
+        )
 
 
 @contextmanager

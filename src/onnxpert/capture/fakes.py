@@ -38,9 +38,15 @@ def _recurrent_packed(data: Tensor, batch_sizes: Tensor, hx: Tensor, *rest: Any)
 
 
 def _plain(*tensors: Tensor | None) -> bool:
-    """One dtype, and nothing that a wrapper subclass would want to see."""
     present = [tensor for tensor in tensors if tensor is not None]
     return all(tensor.dtype == present[0].dtype for tensor in present)
+
+
+def _check_dtypes(*tensors: Tensor | None) -> None:
+    """What the real kernels refuse and torch's own shape functions let pass."""
+    present = {str(t.dtype).removeprefix("torch."): None for t in tensors if t is not None}
+    if len(present) > 1:
+        raise RuntimeError(f"expected one dtype, got {' and '.join(present)}")
 
 
 def _static(*sizes: Any) -> bool:
@@ -48,7 +54,8 @@ def _static(*sizes: Any) -> bool:
 
 
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
-    if weight.dim() != 2 or input.dim() < 1 or not _plain(input, weight, bias):
+    _check_dtypes(input, weight, bias)
+    if weight.dim() != 2 or input.dim() < 1:
         return NotImplemented
     if not _static(input.shape[-1]) or input.shape[-1] != weight.shape[1]:
         return NotImplemented
@@ -88,7 +95,8 @@ def _dropout(input: Tensor, p: float, train: bool) -> Any:
 
 
 def _matmul(a: Tensor, b: Tensor) -> Any:
-    if a.dim() < 2 or a.dim() != b.dim() or not _plain(a, b):
+    _check_dtypes(a, b)
+    if a.dim() < 2 or a.dim() != b.dim():
         return NotImplemented
     inner, outer = a.shape[-1], b.shape[-2]
     if not (_static(inner, outer) and inner == outer) and str(inner) != str(outer):
@@ -124,7 +132,8 @@ def _convolution(rank: int) -> Callable[..., Any]:
         dilation: Any = 1,
         groups: int = 1,
     ) -> Any:
-        if input.dim() != rank + 2 or isinstance(padding, str) or not _plain(input, weight, bias):
+        _check_dtypes(input, weight, bias)
+        if input.dim() != rank + 2 or isinstance(padding, str):
             return NotImplemented
         if not _static(input.shape[1]) or input.shape[1] != weight.shape[1] * groups:
             return NotImplemented

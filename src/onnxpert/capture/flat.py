@@ -20,6 +20,20 @@ def fed(loaded: Loaded) -> tuple[InputLeaf, ...]:
     )
 
 
+def owner(model: Any) -> torch.nn.Module | None:
+    """The module whose weights a model uses: itself, or for a bound method the one it is bound to."""
+    found = getattr(model, "__self__", model)
+    return found if isinstance(found, torch.nn.Module) else None
+
+
+class Structure:
+    """What came out of a call, apart from its values. torch.export puts a module's own attributes
+    back as they were, so this is kept beside it."""
+
+    def __init__(self) -> None:
+        self.names: tuple[str, ...] | None = None
+
+
 class Flat(torch.nn.Module):
     """Calls the user's model on rebuilt arguments and gives the leaves of its output.
 
@@ -27,14 +41,22 @@ class Flat(torch.nn.Module):
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__()
-        self.model = loaded.module
+        # Of a bound method the module, so that its weights are found below this one.
+        module = owner(loaded.module)
+        self.model = loaded.module if module is None else module
+        self._method = "" if module in (None, loaded.module) else loaded.module.__name__
         self._loaded = loaded
-        self.names: tuple[str, ...] = ()
+        self._structure = Structure()
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return self._structure.names
 
     def forward(self, *values: Any) -> tuple[Any, ...]:
         args, kwargs = self.arguments(values)
-        outputs = flatten_outputs(self.model(*args, **kwargs))
-        self.names = tuple(name for name, _ in outputs)
+        model = getattr(self.model, self._method) if self._method else self.model
+        outputs = flatten_outputs(model(*args, **kwargs))
+        self._structure.names = tuple(name for name, _ in outputs)
         return tuple(value for _, value in outputs)
 
     def arguments(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -20,12 +20,14 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.fakes import FAKES
+from onnxpert.capture.flat import Flat
 from onnxpert.core.source import Frame, ownership
 from onnxpert.core.types import GraphInput, InputKind
 
 aten = torch.ops.aten
 _READS_VALUE = frozenset({aten._local_scalar_dense.default, aten.item.default})
 _CONSTANT_ELEMENTS = 4096
+_MODEL_STARTS = Flat.forward.__code__
 
 
 def new_fake_mode() -> FakeTensorMode:
@@ -213,11 +215,15 @@ def _has_symbol(value: Any) -> bool:
 
 
 def user_frames() -> tuple[Frame, ...]:
-    """The frames of the running call that belong to the user or a library, outermost first."""
+    """The frames of the running call that belong to the user or a library, outermost first.
+
+    Those above the model (the script that called us) are not where anything in it comes from."""
     frames: list[Frame] = []
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
+        if code is _MODEL_STARTS:
+            break
         if ownership(code.co_filename):
             frames.append((code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back  # type: ignore[assignment]
@@ -273,3 +279,13 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(recorder.fake_mode)
         stack.enter_context(recorder)
         yield
+
+
+@contextmanager
+def naming_errors(recorder: Recorder) -> Iterator[None]:
+    """An exception of the model's remembers which submodule was running."""
+    try:
+        yield
+    except Exception as error:
+        error.module_path = recorder.modules[-1]  # type: ignore[attr-defined]
+        raise

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
+
 from onnxpert.core.types import Captured, Loaded
+
+
+def runs_as_python(loaded: Loaded) -> bool:
+    """Everything but an exported program, which is a graph already."""
+    return not isinstance(loaded.module, torch.export.ExportedProgram)
 
 
 @dataclass(frozen=True)
@@ -15,10 +22,13 @@ class Strategy:
     name: str
     rung: int
     run: Callable[[Loaded], Captured]  # raises whatever the model or torch raises
+    takes: Callable[[Loaded], bool] = runs_as_python  # the kinds of model it is meant for
 
 
-def strategy(name: str, *, rung: int) -> Callable[[Callable[[Loaded], Captured]], Strategy]:
+def strategy(
+    name: str, *, rung: int, takes: Callable[[Loaded], bool] = runs_as_python
+) -> Callable[[Callable[[Loaded], Captured]], Strategy]:
     def decorate(run: Callable[[Loaded], Captured]) -> Strategy:
-        return Strategy(name, rung, run)
+        return Strategy(name, rung, run, takes)
 
     return decorate

@@ -7,10 +7,10 @@ import linecache
 import os
 import re
 import sysconfig
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from onnxpert.core.types import Location
 
@@ -28,22 +28,26 @@ _NEVER = tuple(f"{os.sep}{name}{os.sep}" for name in ("torch", "onnxscript", "on
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 
 
+_LAYERS = f"{os.sep}torch{os.sep}nn{os.sep}modules{os.sep}"
+_PLUMBING = ("module.py", "container.py")
+
+
 @functools.cache
 def ownership(file: str) -> int:
-    """2: the user's own file; 1: a library they call; 0: torch, the interpreter or onnxpert."""
+    """3: the user's own file; 2: a library they call; 1: a layer of torch's; 0: everything else."""
     if file.startswith("<") or file.startswith(_OURS):
         return 0
     real = os.path.realpath(file)
     library = "site-packages" in real or "dist-packages" in real
     if library and any(part in real for part in _NEVER):
-        return 0
+        return int(_LAYERS in real and not real.endswith(_PLUMBING))
     if library:
-        return 1
-    return 0 if real.startswith(_LIBRARIES) else 2
+        return 2
+    return 0 if real.startswith(_LIBRARIES) else 3
 
 
 def choose(frames: Iterable[Frame]) -> Frame | None:
-    """The innermost frame of the user's own; else of a library; else none."""
+    """The innermost frame of the user's own; else of a library; else of a layer; else none."""
     best: Frame | None = None
     rank = 0
     for frame in frames:  # outermost first
@@ -88,3 +92,20 @@ def of_exception(error: BaseException, module: str = "") -> Location | None:
         if found is not None:
             return found
     return None
+
+
+def module_of(meta: Mapping[str, Any]) -> str:
+    """The module path of a captured node."""
+    if "module" in meta:
+        return str(meta["module"])
+    stack = meta.get("nn_module_stack")
+    if not stack:
+        return ""
+    path = str(list(stack.values())[-1][0])
+    return "" if path == "model" else path.removeprefix("model.")
+
+
+def of_meta(meta: Mapping[str, Any]) -> Location | None:
+    """Where a captured node comes from: by our recorder's frames, or by torch.export's text."""
+    frames = meta.get("frames") or parse_trace(meta.get("stack_trace") or "")
+    return location(frames, module_of(meta))

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import onnx_ir as ir
-    import torch
-    from torch import fx
 
 # What torch leaves untyped (example inputs, outputs, pytrees), behind one name.
 Tree: TypeAlias = Any
@@ -178,7 +176,7 @@ class Guard:
 class Captured:
     """The model as a graph of ATen calls."""
 
-    root: fx.GraphModule
+    root: Any  # a module with `.graph`: an fx.GraphModule, or only the graph
     inputs: tuple[GraphInput, ...]  # one per placeholder, in order
     strategy: str
     guards: tuple[Guard, ...] = ()
@@ -207,6 +205,8 @@ class CaptureFailed:
     loaded: Loaded
     attempts: tuple[tuple[str, Failure], ...]  # strategy -> how it failed
     eager: Failure | None = None
+    casts: Mapping[str, str] = field(default_factory=dict)  # leaf -> dtype with which it does run
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # leaf -> smallest that runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +231,7 @@ class Lowered:
     outputs: tuple[str, ...] = ()
     locations: Mapping[str, Location] = field(default_factory=dict)  # value name -> source
     origins: Mapping[str, str] = field(default_factory=dict)  # value name -> captured node's name
+    boundaries: tuple[Boundary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +243,23 @@ class Symbol:
     upper: int | None
     example: int
     sources: tuple[tuple[str, int], ...] = ()  # (input name, axis)
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """Sizes at which something that the capture assumed no longer holds."""
+
+    sizes: Mapping[str, int]
+    guard: Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Crossed:
+    """Beyond a boundary the model runs and the file does not follow it."""
+
+    boundary: Boundary
+    row: Row
+    condition: str  # the guard with the names of the file's dimensions
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,5 +28,6 @@ class Clock:
         try:
             yield notes
         finally:
-            self.seconds[name] += time.perf_counter() - start
-            self._tell(name, "done", self.seconds[name], ", ".join(notes))
+            spent = time.perf_counter() - start
+            self.seconds[name] += spent
+            self._tell(name, "done", spent, ", ".join(notes))

@@ -11,6 +11,7 @@ from onnxpert.core.types import (
     Captured,
     CaptureFailed,
     Checked,
+    Crossed,
     Divergence,
     Finding,
     Loaded,
@@ -18,6 +19,7 @@ from onnxpert.core.types import (
     Plan,
     Request,
     Saved,
+    Verdict,
     Verified,
     replace,
 )
@@ -173,8 +175,10 @@ def _proven(walk: Walk, loaded: Loaded, path: Path) -> None:
     if not walk.request.verify:
         return
     with walk.clock.stage("verify") as notes:
-        walk.verified = prove(loaded, walk.saved.path, walk.target)
+        beyond = [boundary.sizes for boundary in walk.lowered.boundaries]
+        walk.verified = prove(loaded, walk.saved.path, walk.target, sizes=beyond)
         notes.append(f"{len({row.case for row in walk.verified.rows})} cases")
+    _crossed(walk, walk.lowered, walk.verified)
     if not walk.verified.proven and isinstance(walk.captured, Captured):
         with walk.clock.stage("localise"):
             walk.divergence = localise(
@@ -187,3 +191,11 @@ def _proven(walk: Walk, loaded: Loaded, path: Path) -> None:
             )
         walk.verified = replace(walk.verified, divergence=walk.divergence)
     walk.learn(walk.verified)
+
+
+def _crossed(walk: Walk, lowered: Lowered, verified: Verified) -> None:
+    """A failure beyond a boundary has a line of its own: the one that asked about the size."""
+    for row in verified.rows:
+        for boundary in lowered.boundaries:
+            if row.verdict is Verdict.FAIL and boundary.sizes.items() <= row.sizes.items():
+                walk.learn(Crossed(boundary, row, boundary.guard.expr))

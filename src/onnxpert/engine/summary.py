@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import onnxpert
+from onnxpert import __version__
 from onnxpert.core.types import Captured, Lowered
+from onnxpert.engine.installation import versions
 from onnxpert.report import Action, Report
 
 if TYPE_CHECKING:
     from onnxpert.engine.pipeline import Walk
-
-_PACKAGES = ("torch", "onnx", "onnx-ir", "onnxscript", "onnxruntime")
 
 
 def summarise(walk: Walk, action: Action, path: Path | None) -> Report:
@@ -38,12 +36,12 @@ def summarise(walk: Walk, action: Action, path: Path | None) -> Report:
         sha256=saved.sha256 if saved else "",
         inputs=_signature(lowered, "inputs"),
         outputs=_signature(lowered, "outputs"),
-        versions={name: metadata.version(name) for name in _PACKAGES},
+        versions=versions(),
         verify=asked,
         divergence=walk.divergence,
         repairs=tuple(walk.repairs),
         symbols=lowered.symbols if lowered else (),
-        version=onnxpert.__version__,
+        version=__version__,
     )
 
 

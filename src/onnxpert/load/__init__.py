@@ -12,7 +12,7 @@ from onnxpert.load.copies import copied
 from onnxpert.load.dynamic import read_wishes
 from onnxpert.load.inputs import read_inputs
 from onnxpert.load.location import forward_location
-from onnxpert.load.program import own_example
+from onnxpert.load.model import check_model, has_pre_hooks, own_example
 from onnxpert.load.signature import bind, given_call, signature_of
 from onnxpert.load.source import Scheme, Source, open_source
 from onnxpert.load.wrappers import in_training, unwrap
@@ -21,11 +21,12 @@ from onnxpert.load.wrappers import in_training, unwrap
 def load(request: Request) -> Loaded:
     """The model without its wrappers, and copies of its inputs, named and flattened."""
     model, unwrapped = unwrap(request.model)
+    check_model(model)
     signature = signature_of(model)
     args, kwargs = own_example(model, request.args, request.kwargs)
     call = bind(signature, *given_call(signature, args, kwargs))
     inputs = read_inputs(call.bound)
-    wishes = read_wishes(request, inputs, call, signature)
+    wishes = read_wishes(request, inputs, signature)
     leaves = tuple(
         InputLeaf(
             leaf.name,
@@ -36,6 +37,7 @@ def load(request: Request) -> Loaded:
         )
         for leaf in inputs.leaves
     )
+    misfits = () if has_pre_hooks(model) else call.problems
     args, kwargs = inputs.rebuild([leaf.value for leaf in leaves])
     return Loaded(
         module=model,
@@ -45,7 +47,7 @@ def load(request: Request) -> Loaded:
         rebuild=inputs.rebuild,
         unwrapped=unwrapped,
         training=in_training(model),
-        problems=(*call.problems, *inputs.problems, *wishes.problems),
+        problems=(*misfits, *inputs.problems, *wishes.problems),
         source=forward_location(model),
     )
 

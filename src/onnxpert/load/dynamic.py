@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import Signature
 from typing import Any
 
 from torch.export import AdditionalInputs, ShapesCollection
@@ -12,7 +13,6 @@ from onnxpert.load import skeleton, torch_shapes
 from onnxpert.load.dims import HINT, Misfit, read_dim, root_size
 from onnxpert.load.input_names import aliases, check_names, unknown_input
 from onnxpert.load.inputs import Branch, Inputs, Leaf, leaves_of
-from onnxpert.load.signature import Call
 
 SEQUENCES = (list, tuple)
 
@@ -58,7 +58,7 @@ class Wishes:
         return spec
 
 
-def read_wishes(request: Request, inputs: Inputs, call: Call, signature: Any) -> Wishes:
+def read_wishes(request: Request, inputs: Inputs, signature: Signature) -> Wishes:
     shapes, axes = request.dynamic_shapes, request.dynamic_axes
     plain = isinstance(shapes, Mapping | list | tuple) or shapes is None
     asked = shapes is not None and not (plain and not shapes)
@@ -70,20 +70,19 @@ def read_wishes(request: Request, inputs: Inputs, call: Call, signature: Any) ->
             "keep one of them; dynamic_shapes was taken",
         )
     if asked:
-        _shapes(request, inputs, wishes, (call, signature))
+        _shapes(request, inputs, wishes, signature)
     elif axes:
         _axes(request, inputs, wishes)
     wishes.problems += check_names(request, inputs, wishes.scalars)
     return wishes
 
 
-def _shapes(request: Request, inputs: Inputs, wishes: Wishes, how_called: tuple[Call, Any]) -> None:
+def _shapes(request: Request, inputs: Inputs, wishes: Wishes, signature: Signature) -> None:
     shapes, problem = request.dynamic_shapes, None
     if isinstance(shapes, ShapesCollection):
         _collection(shapes, inputs, wishes)
         return
     if isinstance(shapes, AdditionalInputs):
-        _, signature = how_called
         args, kwargs = inputs.rebuild([leaf.value for leaf in inputs.leaves])
         shapes, problem = torch_shapes.from_additional(shapes, signature, args, kwargs)
     elif isinstance(shapes, torch_shapes.SPECS):
@@ -97,7 +96,7 @@ def _shapes(request: Request, inputs: Inputs, wishes: Wishes, how_called: tuple[
     elif isinstance(shapes, SEQUENCES):
         _by_position(shapes, inputs, wishes)
     elif shapes is not None:
-        seen = repr(shapes) if isinstance(shapes, str) else f"a {type(shapes).__name__}"
+        seen = repr(shapes) if isinstance(shapes, str) else f"of type {type(shapes).__name__}"
         wishes.problem(
             "bad-structure",
             f'dynamic_shapes is {seen}, not "auto", a dict by parameter or a tuple by position',
@@ -215,7 +214,7 @@ def _leaf(wish: Any, leaf: Leaf, inputs: Inputs, wishes: Wishes) -> None:
     elif leaf.is_int:
         _number(wish, leaf, inputs, wishes)
     elif wish:  # an empty dict or tuple asks for nothing
-        seen = "None" if leaf.value is None else f"a {type(leaf.value).__name__}"
+        seen = "None" if leaf.value is None else f"of type {type(leaf.value).__name__}"
         _bad(leaf.path, f"is {seen}, which cannot vary", wish, (inputs, wishes))
 
 
@@ -268,7 +267,7 @@ def _axes(request: Request, inputs: Inputs, wishes: Wishes) -> None:
         kind = type(request.dynamic_axes).__name__
         wishes.problem(
             "bad-structure",
-            f"dynamic_axes is a {kind}, not a dict by the names of the inputs",
+            f"dynamic_axes is of type {kind}, not a dict by the names of the inputs",
             _advice(inputs),
         )
         return

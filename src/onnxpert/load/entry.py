@@ -72,7 +72,7 @@ def _model(found: Any, what: str, module: ModuleType) -> Any:
         return found
     kind = type(found).__name__
     help = did_you_mean("", models_in(module), "what can be exported there")
-    raise UsageError(f"`{what}` is a {kind}, not a model", help)
+    raise UsageError(f"`{what}` is of type {kind}, not a model", help)
 
 
 def _constructed(kind: type[Any], what: str) -> Any:

@@ -9,8 +9,6 @@ from typing import Any
 
 from torch.utils import _pytree as pytree
 
-Key = pytree.SequenceKey[Any] | pytree.MappingKey[Any, Any] | pytree.GetAttrKey
-
 
 def is_registered(value: Any) -> bool:
     return not pytree.tree_is_leaf(value)
@@ -18,17 +16,24 @@ def is_registered(value: Any) -> bool:
 
 def one_level(value: Any) -> tuple[list[tuple[Any, Any]], Callable[[Sequence[Any]], Any]]:
     """The children of a registered container with their keys, and how to put them back."""
-
-    def below(node: Any) -> bool:
-        return node is not value
-
+    values, spec = pytree.tree_flatten(value, is_leaf=_below_the_top())
     try:
-        keyed, spec = pytree.tree_flatten_with_path(value, is_leaf=below)
+        keyed = pytree.tree_leaves_with_path(value, is_leaf=_below_the_top())
         children = [(path[0], child) for path, child in keyed]
     except ValueError:  # registered without keys
-        values, spec = pytree.tree_flatten(value, is_leaf=below)
         children = [(pytree.SequenceKey(index), child) for index, child in enumerate(values)]
     return children, lambda values: pytree.tree_unflatten(list(values), spec)
+
+
+def _below_the_top() -> Callable[[Any], bool]:
+    """True from the second node on: by order, not identity, for a container may hold itself."""
+    seen: list[Any] = []
+
+    def below(_: Any) -> bool:
+        seen.append(None)
+        return len(seen) > 1
+
+    return below
 
 
 def key_of(key: Any) -> Any:

@@ -39,6 +39,8 @@ def _own(model: Any, accepted: set[str]) -> dict[str, Any]:
     inputs = model.dummy_inputs
     if not isinstance(inputs, Mapping) or not accepted.issuperset(inputs):
         return {}
+    if getattr(model, "main_input_name", "input_ids") not in inputs:
+        return {}
     if not all(isinstance(value, torch.Tensor) and value.dim() == 2 for value in inputs.values()):
         return {}
     # Encoder and decoder of one length would look like one dimension.
@@ -54,7 +56,9 @@ def _main(model: Any) -> tuple[dict[str, Any], Dims]:
     if name == "input_ids" or "text_config" in vars(config):
         return _text(config)
     if name == "pixel_values":
-        return {name: _image(config)}, {name: {0: "batch"}}
+        sized = config if getattr(config, "image_size", None) else None
+        vision = getattr(config, "vision_config", None)
+        return {name: _image(sized or vision or config)}, {name: {0: "batch"}}
     if name == "input_values":
         return {name: torch.randn(BATCH, 16000)}, {name: {0: "batch", 1: "samples"}}
     if name == "input_features":

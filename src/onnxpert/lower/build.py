@@ -10,6 +10,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onnxpert.core.types import Captured, GraphInput, InputKind, Lowered
+from onnxpert.lower.boundaries import boundaries
 from onnxpert.lower.dims import DimPrinter, name_symbols, symbol_table
 from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Shared
@@ -27,7 +28,8 @@ class Build:
         self.opset = opset
         self.shared = Shared(opset)
         self.op = Emitter(self.shared)
-        self.walk = Walk(self.op, library, fallback, _fake_mode(captured))
+        self._mode = _fake_mode(captured)
+        self.walk = Walk(self.op, library, fallback, self._mode)
         self.shared.inline = self.walk.run
         self.names = name_symbols(captured)
         self.shared.dim_names = self.names
@@ -53,6 +55,7 @@ class Build:
             outputs=tuple(names),
             locations=self.walk.locations,
             origins=self.walk.origins,
+            boundaries=boundaries(self.captured, self.names, self._mode.shape_env),
         )
 
     # ---- the way in ------------------------------------------------------------------------

@@ -25,6 +25,9 @@ class Lowering:
 def lowering(*overloads: Any, since: int = 13) -> Callable[[Callable[..., Any]], Lowering]:
     """Make a `Lowering` of a function `(op: Emitter, *args as ATen names them)`.
 
+    An overload is the object itself (`aten.relu.default`); an operator of a package that may not be
+    imported is named (`"torchvision::nms"`).
+
     Several lowerings of one overload differ in `since`; the highest that the asked opset reaches
     is taken."""
 

@@ -10,7 +10,7 @@ import onnx_ir as ir
 import torch
 from torch import fx
 
-from onnxpert.core.source import location, parse_trace
+from onnxpert.core.source import module_of, of_meta
 from onnxpert.core.types import Location, Unsupported
 from onnxpert.lower import inplace
 from onnxpert.lower.aliases import Aliases, has_writes, is_write, undo, written_argument
@@ -42,10 +42,11 @@ class Walk:
         self._fallback = fallback  # (op, overload, args, kwargs) -> result or NotImplemented
         self._location: Location | None = None
         self._named: set[int] = set()
+        self._depth = 0  # how deep we are in operators that torch took apart
 
     # ---- graphs ----------------------------------------------------------------------------
 
-    def run(self, op: Emitter, root: fx.GraphModule, given: Sequence[Any]) -> list[Any]:
+    def run(self, op: Emitter, root: Any, given: Sequence[Any]) -> list[Any]:
         """The outputs of a graph whose placeholders are `given`."""
         outer, self.op = self.op, op
         frame = _Frame(self, root)
@@ -69,7 +70,7 @@ class Walk:
         raise refusals[0] if refusals else Refusal("there is no lowering for it")
 
     def _own(self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
-        known = self._library.get(target, ())
+        known = self._library.get(target) or self._library.get(_qualified(target), ())
         refusals: list[Refusal] = []
         for lowering in known:
             if lowering.since > self.op.opset:
@@ -101,17 +102,21 @@ class Walk:
             return NotImplemented
         graph, places = found
         leaves = torch.utils._pytree.tree_flatten((tuple(args), dict(kwargs)))[0]
-        results = self.run(self.op, graph, [leaves[place] for place in places])
+        self._depth += 1
+        try:
+            results = self.run(self.op, graph, [leaves[place] for place in places])
+        finally:
+            self._depth -= 1
         return results[0] if len(results) == 1 else tuple(results)
 
     # ---- what is known of the place --------------------------------------------------------
 
     def enter(self, node: fx.Node) -> None:
         """From here on, what is emitted comes from this node's line and module."""
-        frames = node.meta.get("frames") or parse_trace(node.meta.get("stack_trace") or "")
-        module = _module_path(node)
-        if frames or module:
-            self._location = location(frames, module)
+        if self._depth:  # a part of a call that has its place already
+            return
+        module = module_of(node.meta)
+        self._location = of_meta(node.meta) or self._location
         metadata = {"onnxpert.op": _op_name(node.target)}
         if self._location is not None:
             metadata["onnxpert.source"] = f"{self._location.file}:{self._location.line}"
@@ -122,6 +127,9 @@ class Walk:
         self.op.at(metadata, module, node.name)
 
     def missing(self, node: fx.Node, refusal: Refusal) -> Any:
+        """Notes a call that cannot be said; a part of one is no news, the whole call is."""
+        if self._depth:
+            raise Refusal(f"{_op_name(node.target)} inside it: {refusal.reason}")
         self.unsupported.append(
             Unsupported(_op_name(node.target), refusal.reason, self._location, refusal.lowest_opset)
         )
@@ -163,7 +171,8 @@ class Walk:
         if id(value) not in self._named and value.const_value is None and value.producer() is not None:
             self._named.add(id(value))
             value.name = self.op.shared.values.unique(name)
-            self.origins[value.name] = name
+            if not self._depth:
+                self.origins[value.name] = name
             if self._location is not None:
                 self.locations[value.name] = self._location
         self._bind(value, expected)
@@ -181,7 +190,7 @@ class Walk:
 class _Frame:
     """One graph being walked: what its nodes stand for."""
 
-    def __init__(self, walk: Walk, root: fx.GraphModule) -> None:
+    def __init__(self, walk: Walk, root: Any) -> None:
         self.walk = walk
         self.root = root
         self.plain: dict[fx.Node, Any] = {}
@@ -350,18 +359,13 @@ def _without(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in kwargs.items() if key not in _IGNORED_KEYWORDS}
 
 
+def _qualified(target: Any) -> str:
+    """`package::operator`, by which the operators of a package that may not be there are keyed."""
+    return target._schema.name if isinstance(target, torch._ops.OpOverload) else ""
+
+
 def _op_name(target: Any) -> str:
     if isinstance(target, torch._ops.OpOverload):
         name = str(target)
         return name.removesuffix(".default")
     return getattr(target, "__name__", str(target))
-
-
-def _module_path(node: fx.Node) -> str:
-    if "module" in node.meta:
-        return str(node.meta["module"])
-    stack = node.meta.get("nn_module_stack")
-    if not stack:
-        return ""
-    path = str(list(stack.values())[-1][0])
-    return path.removeprefix("model.") if path != "model" else ""

@@ -75,4 +75,6 @@ def _failed(report: Report) -> str:
 def _unproven(report: Report) -> str:
     if failed := sum(row.verdict is Verdict.FAIL for row in report.verified):
         return f"{words.several(failed, 'comparison')} failed"
+    if not report.strategy and report.action is not Action.VERIFY:
+        return "the model could not be captured"
     return "nothing could be compared"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from onnxpert.core.types import Location, Symbol
@@ -89,9 +89,3 @@ def place(location: Location) -> str:
     where = path(location.file) + (f":{location.line}" if location.line else "")
     inside = location.module or location.function
     return where + (f" in {inside}" if inside else "")
-
-
-def listed(items: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    *most, last = list(items) or [""]
-    return f"{', '.join(most)} and {last}" if most else last

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from onnxpert.core.types import Lowered, Saved
 from onnxpert.save.checker import check
-from onnxpert.save.staging import discard, final_place, publish, staging
+from onnxpert.save.staging import discard, final_place, fresh_directory, publish
 from onnxpert.save.writer import write
 
 __all__ = ["check", "discard", "publish", "save"]
@@ -23,7 +23,7 @@ def save(
     Raises UsageError when the place or the weights cannot be right, OSError with the path when
     the disk refuses; nothing stays in either case, nor after Ctrl-C."""
     place = final_place(path)
-    with staging(place) as directory:
+    with fresh_directory(place) as directory:
         return write(
             lowered.model, directory / place.name, external_data=external_data, digest=digest
         )

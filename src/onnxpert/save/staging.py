@@ -35,10 +35,10 @@ def final_place(path: Path) -> Path:
 
 
 @contextmanager
-def staging(place: Path) -> Iterator[Path]:
+def fresh_directory(place: Path) -> Iterator[Path]:
     """A fresh directory beside `place`, removed again when the body raises, whatever it raises."""
     try:
-        directory = Path(tempfile.mkdtemp(prefix=f".{place.name}{MARK}", dir=place.parent))
+        directory = Path(tempfile.mkdtemp(prefix=f".{place.name[:99]}{MARK}", dir=place.parent))
     except OSError as error:
         raise _at(place, error) from error
     with _dropped_on_failure(directory, place):
@@ -69,14 +69,16 @@ def publish(saved: Saved, path: Path) -> Saved:
     old = directory / "replaced.data"
     with _dropped_on_failure(directory, place):
         # Unless it belongs to the file that goes, a file of that name is none of our business.
-        if data.exists() and (len(saved.files) > 1 or _refers_to(place, data.name)):
+        if data.is_file() and (len(saved.files) > 1 or _refers_to(place, data.name)):
             os.replace(data, old)
+        moved: list[Path] = []
         try:
             for file in reversed(saved.files):
                 os.replace(file, place.with_name(file.name))
+                moved.append(place.with_name(file.name))
         except BaseException:
-            if len(saved.files) > 1:
-                data.unlink(missing_ok=True)
+            for file in moved:
+                file.unlink()
             if old.exists():
                 os.replace(old, data)
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,22 @@ if TYPE_CHECKING:
     from onnxpert.core.types import Divergence
 
 
-def verify(loaded: Loaded, path: Path, target: Target, *, seed: int = 0) -> Verified:
+def verify(
+    loaded: Loaded,
+    path: Path,
+    target: Target,
+    *,
+    sizes: Sequence[Mapping[str, int]] = (),
+    seed: int = 0,
+) -> Verified:
     """Compare the file at `path`, from whatever exporter, with the model and example of `loaded`.
 
-    What the model or the runtime do is in the result. Raises UsageError when there is no such
+    `sizes` are further ones to try, by the names of the file's dimensions; those outside of what
+    was asked (or, where nothing was, of what the file promises) are left out. What the model or the runtime do is in the result. Raises UsageError when there is no such
     file, when its inputs cannot be matched with the example, or when the runtime is missing."""
     from onnxpert.verify.proof import prove
 
-    return prove(loaded, path, target, seed)
+    return prove(loaded, path, target, sizes=sizes, seed=seed)
 
 
 def localise(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from onnxpert.verify.inputs import Case, Inputs, Values
@@ -11,6 +13,8 @@ MOST_CASES = 8
 MOST_ATTEMPTS = 24  # a model that refuses most sizes shall not keep us for ever
 EXAMPLE = "example"
 OTHER_VALUES = "other values"
+SHUFFLED = " (shuffled)"
+REPEATED = " (repeated values)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,30 @@ def example(inputs: Inputs) -> Case:
     return Case(EXAMPLE, inputs.example, Values.EXAMPLE)
 
 
+def at(inputs: Inputs, sizes: Sequence[Mapping[str, int]]) -> tuple[Wish, ...]:
+    """A wish for each of the sizes that differ from the example and lie in range."""
+    changes = [
+        {name: size for name, size in change.items() if size != inputs.example[name]}
+        for change in sizes
+        if all(
+            name in inputs.example and _Ladder(name, inputs).allows(size)
+            for name, size in change.items()
+        )
+    ]
+    return tuple(_resized(inputs, [change]) for change in changes if change)
+
+
+def remade(name: str, sizes: Mapping[str, int]) -> Case:
+    """The case of that name, as a row of a proof has it."""
+    values = {
+        EXAMPLE: Values.EXAMPLE,
+        OTHER_VALUES: Values.WILD,
+        OTHER_VALUES + SHUFFLED: Values.SHUFFLED,
+    }
+    resized = Values.REPEATED if name.endswith(REPEATED) else Values.SHUFFLED
+    return Case(name, sizes, values.get(name, resized))
+
+
 def wishes(inputs: Inputs) -> Iterator[Wish]:
     """All that is worth trying beside the example, what matters most first."""
     ladders = [_Ladder(name, inputs) for name in inputs.example]
@@ -33,7 +61,7 @@ def wishes(inputs: Inputs) -> Iterator[Wish]:
     yield Wish(
         tuple(
             Case(OTHER_VALUES + extra, inputs.example, values)
-            for extra, values in (("", Values.WILD), (" (shuffled)", Values.SHUFFLED))
+            for extra, values in (("", Values.WILD), (SHUFFLED, Values.SHUFFLED))
         )
     )
     if len(varying) > 2:
@@ -52,7 +80,7 @@ def _resized_together(inputs: Inputs, ladders: list[_Ladder]) -> Wish:
     taken: set[int] = set()
     apart: dict[str, int] = {}
     for ladder in ladders:
-        size = next((s for s in ladder.sizes() if s not in taken), None)
+        size = next((size for size in ladder.sizes() if size not in taken), None)
         if size is not None:
             apart[ladder.name] = size
             taken.add(size)
@@ -74,7 +102,7 @@ def _resized(inputs: Inputs, changes: list[dict[str, int]]) -> Wish:
         name = ", ".join(f"{symbol}={size}" for symbol, size in change.items())
         sizes = {**inputs.example, **change}
         ways.append(Case(name, sizes, Values.SHUFFLED))
-        ways.append(Case(f"{name} (repeated values)", sizes, Values.REPEATED))
+        ways.append(Case(name + REPEATED, sizes, Values.REPEATED))
     return Wish(tuple(ways))
 
 
@@ -86,11 +114,14 @@ class _Ladder:
         low, self._upper = inputs.ranges.get(name, (1, None))
         self._lower = max(low, 1)  # an empty tensor proves nothing
         example = inputs.example[name]
-        prime = _prime_above(example)
-        larger = [prime, 2 * example, 3 * example, self._upper or 0, example + 1]
+        primes = list(itertools.islice(_primes_above(example), 5))
+        larger = [primes[0], 2 * example, 3 * example, example + 1]
+        if self._upper is not None and self._upper < 4 * example:  # a far bound may be far too far
+            larger.append(self._upper)
         smaller = [1, self._lower, example // 2, example - 1]
         # An example that is already the smallest: a second larger size stands in for a smaller one.
-        smaller += [_prime_above(prime), 4 * example]
+        smaller += [primes[1], 4 * example]
+        self._primes = self._chosen(primes, self.allows)
         self.larger = self._chosen(larger, lambda size: size > example)
         self.smaller = self._chosen(smaller, lambda size: size != example)
 
@@ -98,14 +129,14 @@ class _Ladder:
         return self._lower <= size and (self._upper is None or size <= self._upper)
 
     def sizes(self) -> tuple[int, ...]:
-        return (*self.larger, *self.smaller)
+        """One after the other until one is free: primes, which are a factor of nothing, first."""
+        return tuple(dict.fromkeys((*self._primes, *self.larger, *self.smaller)))
 
     def _chosen(self, sizes: list[int], wanted: Callable[[int], bool]) -> tuple[int, ...]:
         return tuple(dict.fromkeys(size for size in sizes if wanted(size) and self.allows(size)))
 
 
-def _prime_above(number: int) -> int:
-    candidate = max(number, 1) + 1
-    while any(candidate % divisor == 0 for divisor in range(2, int(candidate**0.5) + 1)):
-        candidate += 1
-    return candidate
+def _primes_above(number: int) -> Iterator[int]:
+    for candidate in itertools.count(max(number, 1) + 1):
+        if all(candidate % divisor for divisor in range(2, math.isqrt(candidate) + 1)):
+            yield candidate

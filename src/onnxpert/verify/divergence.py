@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,10 +25,12 @@ from onnxpert.targets.target import Array, Target
 from onnxpert.verify import cases
 from onnxpert.verify.compare import compare
 from onnxpert.verify.file import facts, read
-from onnxpert.verify.inputs import Case, Inputs, bind
+from onnxpert.verify.inputs import bind
 
 if TYPE_CHECKING:
     import onnx
+
+logger = logging.getLogger(__name__)
 
 SLACK = 10.0  # inner values may stray further than what comes out in the end
 MOST_BYTES = 1 << 30  # of inner values held at a time
@@ -47,15 +50,9 @@ def first_divergence(
     if failed is None:
         return None
     inputs = bind(loaded, facts(read(path)))
-    leaves = inputs.build(_case_of(failed.case, inputs), seed)
+    leaves = inputs.build(cases.remade(failed.case, failed.sizes), seed)
     values = {leaf.name: value for leaf, value in zip(loaded.leaves, leaves, strict=True)}
     return localise(intermediates(captured, lowered, values), path, target, inputs.feeds(leaves))
-
-
-def _case_of(name: str, inputs: Inputs) -> Case:
-    """The case a row came from."""
-    ways = (way for wish in cases.wishes(inputs) for way in wish.ways)
-    return next((way for way in ways if way.name == name), cases.example(inputs))
 
 
 def intermediates(
@@ -75,7 +72,11 @@ def intermediates(
             if node.op == "placeholder":
                 interpreter.env[node] = next(arguments)
                 continue
-            result = interpreter.run_node(node)
+            try:
+                result = interpreter.run_node(node)
+            except Exception:  # a graph captured for one size may not take another: so far, then
+                logger.debug("the captured graph stops at %s", node.name, exc_info=True)
+                return
             interpreter.env[node] = result
             if node.name in names and isinstance(result, torch.Tensor):
                 # A later operator may write into it.
@@ -103,7 +104,11 @@ def localise(
     producers = {name: node for node in model.graph.node for name in node.output if name}
     known = ((name, value) for name, value in values if name in producers)
     for batch in _batches(known):
-        answers = _run_with_outputs(model, [name for name, _ in batch], path, target, feeds)
+        try:
+            answers = _run_with_outputs(model, [name for name, _ in batch], path, target, feeds)
+        except Exception:  # the runtime fails in the middle, and the proof already says where
+            logger.debug("the file does not run with more outputs", exc_info=True)
+            return None
         for name, want in batch:
             problem = compare(want, answers[name], slack=SLACK).problem
             if problem:

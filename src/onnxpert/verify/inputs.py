@@ -54,7 +54,7 @@ class Inputs:
     loaded: Loaded
     bound: tuple[Bound, ...]
     example: Mapping[str, int]  # symbol -> its size in the example
-    ranges: Mapping[str, tuple[int, int | None]]
+    ranges: Mapping[str, tuple[int, int | None]]  # as asked, else as the file says
 
     def build(self, case: Case, seed: int) -> tuple[Any, ...]:
         """A value for every leaf of the user's inputs."""
@@ -96,7 +96,22 @@ def bind(loaded: Loaded, facts: FileFacts) -> Inputs:
         if leaf.scalar is not None:
             low, high = leaf.scalar.lower, leaf.scalar.upper
             ranges.setdefault(_scalar_name(leaf, leaf.scalar), (1 if low is None else low, high))
+    ranges |= _asked_ranges(loaded, bound)
     return Inputs(loaded, tuple(bound), solve(seen), ranges)
+
+
+def _asked_ranges(loaded: Loaded, bound: Sequence[Bound]) -> dict[str, tuple[int, int | None]]:
+    """The sizes the user asked for. A file that was narrowed to fewer must not pass for less."""
+    ranges: dict[str, tuple[int, int | None]] = {}
+    for item in bound:
+        for axis, spec in loaded.leaves[item.position].dims:
+            name = item.dims[axis]
+            if not spec.asked or spec.scale != 1 or spec.offset or symbols(str(name)) != (name,):
+                continue
+            low, high = ranges.get(str(name), (1, None))
+            highs = [end for end in (high, spec.upper) if end is not None]
+            ranges[str(name)] = (max(low, spec.lower or 1), min(highs, default=None))
+    return ranges
 
 
 def _matched(loaded: Loaded, facts: FileFacts) -> list[tuple[FileInput, int]]:

@@ -50,9 +50,9 @@ def _memories(model: Any) -> Iterator[_Memory]:
         if not isinstance(module, torch.jit.ScriptModule):  # whose attributes are out of reach
             yield from _attributes(module, prefix)
         for name, tensor in module.named_parameters(recurse=False):
-            yield _tensor(prefix + name, tensor, copy=False)
+            yield _watched(prefix + name, tensor)
         for name, tensor in module.named_buffers(recurse=False):
-            yield _tensor(prefix + name, tensor, copy=True)
+            yield _copied(prefix + name, tensor)
 
 
 def _attributes(module: torch.nn.Module, prefix: str) -> Iterator[_Memory]:
@@ -66,25 +66,31 @@ def _attributes(module: torch.nn.Module, prefix: str) -> Iterator[_Memory]:
         if name in _REGISTRIES:
             continue
         if is_tensor(value):
-            yield _tensor(prefix + name, value, copy=True)
+            yield _copied(prefix + name, value)
         elif type(value) in (list, dict):
             yield _container(prefix + name, value)
 
 
-def _tensor(name: str, tensor: torch.Tensor, *, copy: bool) -> _Memory:
+def _copied(name: str, tensor: torch.Tensor) -> _Memory:
+    """Compared by value: some kernels (batch normalisation) write past torch's version counter."""
     import torch
 
+    before = tensor.detach().clone()
+
+    def restore() -> None:
+        with torch.no_grad():
+            tensor.copy_(before)
+
+    return _Memory(name, lambda: not torch.equal(tensor.detach(), before), restore)
+
+
+def _watched(name: str, tensor: torch.Tensor) -> _Memory:
     def stamp() -> int:
         return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - has no other name
 
-    # The counter also counts our own restoring, so it is read again after it.
     seen = [stamp()]
-    before = tensor.detach().clone() if copy else None
 
     def restore() -> None:
-        if before is not None:
-            with torch.no_grad():
-                tensor.copy_(before)
         seen[0] = stamp()
 
     return _Memory(name, lambda: stamp() != seen[0], restore)

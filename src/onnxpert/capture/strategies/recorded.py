@@ -12,7 +12,7 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicC
 from onnxpert.capture.flat import Flat, fed
 from onnxpert.capture.guards import guards_of
 from onnxpert.capture.inputs import traced_example
-from onnxpert.capture.recorder import Recorder, new_fake_mode, recording
+from onnxpert.capture.recorder import Recorder, naming_errors, new_fake_mode, recording
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
 from onnxpert.core.types import Captured, GraphInput, InputKind, InputLeaf, Loaded
@@ -20,18 +20,16 @@ from onnxpert.core.types import Captured, GraphInput, InputKind, InputLeaf, Load
 
 @strategy("recorder", rung=10)
 def recorded(loaded: Loaded) -> Captured:
-    if isinstance(loaded.module, torch.export.ExportedProgram):
-        raise TypeError("an ExportedProgram is a graph already")
     fake_mode = _own_mode(loaded.module) or new_fake_mode()
     flat = Flat(loaded)
     recorder = Recorder(fake_mode, _names(loaded.module))
     values = [_enter(recorder, index, leaf) for index, leaf in enumerate(fed(loaded))]
     root = loaded.module if isinstance(loaded.module, torch.nn.Module) else flat
-    with untouched(loaded.module) as changes, recording(recorder, root):
+    with untouched(loaded.module) as changes, recording(recorder, root), naming_errors(recorder):
         outputs = flat(*values)
     recorder.graph.output(tuple(recorder._reference(recorder._stand_in(out)) for out in outputs))
     return Captured(
-        root=fx.GraphModule(torch.nn.Module(), recorder.graph),
+        root=Recorded(recorder.graph),
         inputs=tuple(recorder.inputs),
         strategy="recorder",
         guards=guards_of(fake_mode.shape_env),
@@ -39,6 +37,14 @@ def recorded(loaded: Loaded) -> Captured:
         loaded=loaded,
         written=tuple(changes.attributes),
     )
+
+
+class Recorded(torch.nn.Module):
+    """A graph and nothing else: nobody runs it as Python, so no code is generated for it."""
+
+    def __init__(self, graph: fx.Graph) -> None:
+        super().__init__()
+        self.graph = graph
 
 
 def _enter(recorder: Recorder, index: int, leaf: InputLeaf) -> Any:

@@ -1,0 +1,79 @@
+"""`torch.export` of a model: what it is given, and what comes of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.export import Dim, ExportedProgram
+
+from onnxpert.capture.flat import Flat, fed
+from onnxpert.capture.inputs import traced_example
+from onnxpert.capture.program import captured
+from onnxpert.capture.state import untouched
+from onnxpert.core.types import Captured, DimSpec, InputLeaf, Loaded, replace
+
+
+def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
+    """The model by way of `torch.export.export`; raises whatever that raises."""
+    flat = Flat(loaded)
+    leaves = fed(loaded)
+    with untouched(loaded.module) as changes:
+        program = torch.export.export(
+            flat,
+            tuple(map(_example, leaves)),
+            # One entry for `*values`, which takes them all.
+            dynamic_shapes=(tuple(map(_shapes, leaves)),),
+            strict=strict,
+        )
+    names = flat.names if flat.names is not None else _names(loaded)
+    result = captured(
+        program,
+        loaded,
+        name,
+        users=_varying(program, leaves),
+        outputs=lambda values: (values, names),
+        prefix="model.",
+    )
+    written = dict.fromkeys((*changes.attributes, *result.written))
+    return replace(result, written=tuple(written))  # type: ignore[no-any-return]
+
+
+def _example(leaf: InputLeaf) -> Any:
+    if leaf.scalar is not None:  # torch takes 0 and 1 for constants, of numbers too
+        return max(int(leaf.value), 2)
+    return traced_example(leaf).detach()
+
+
+def _shapes(leaf: InputLeaf) -> Any:
+    if leaf.scalar is not None:
+        return _hint(leaf.scalar)
+    return {axis: _hint(spec) for axis, spec in leaf.dims} or None
+
+
+def _hint(spec: DimSpec) -> Any:
+    # AUTO gives way where the model needs a fixed size; a dimension that came out frozen is a
+    # finding of its own, not a failure of the capture.
+    if spec.lower is None and spec.upper is None:
+        return Dim.AUTO
+    return Dim.AUTO(min=spec.lower, max=spec.upper)
+
+
+def _varying(program: ExportedProgram, leaves: Sequence[InputLeaf]) -> list[str]:
+    """The leaves that the program takes as inputs: a number may have become a constant."""
+    given = program.graph_signature.user_inputs
+    return [
+        leaf.name
+        for leaf, name in zip(leaves, given, strict=True)
+        if isinstance(name, str)  # else the constant itself
+    ]
+
+
+def _names(loaded: Loaded) -> tuple[str, ...]:
+    """How the output is built, from a call of the model itself."""
+    flat = Flat(loaded)
+    with untouched(loaded.module, buffers=True):
+        flat(*copy.deepcopy([leaf.value for leaf in fed(loaded)]))
+    return flat.names or ()

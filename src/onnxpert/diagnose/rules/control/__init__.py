@@ -1,0 +1,1 @@
+"""Python that asks a tensor for its value."""

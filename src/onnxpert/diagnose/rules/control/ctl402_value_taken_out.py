@@ -1,0 +1,61 @@
+"""A value taken out of a tensor into Python or NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxpert.core.types import CaptureFailed, Hit, Severity
+from onnxpert.diagnose.causes import Cause, cause, evidence
+from onnxpert.diagnose.rule import rule
+
+
+@rule("CTL402", "value-taken-out", reads=CaptureFailed, severity=Severity.ERROR, since="0.1")
+def value_taken_out(failed: CaptureFailed) -> Iterator[Hit]:
+    """
+    ## What it does
+    Finds `.numpy()`, `.tolist()` and similar calls in `forward` on a tensor that depends on the
+    input.
+
+    ## Why it matters
+    What Python or NumPy computes from there on is not part of the graph.
+
+    ## Example
+    ```python
+    import numpy
+    import torch
+
+
+    class Rounds(torch.nn.Module):
+        def forward(self, x):
+            return torch.from_numpy(numpy.round(x.numpy()))
+
+
+    model = Rounds().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Rounds(torch.nn.Module):
+        def forward(self, x):
+            return torch.round(x)
+
+
+    model = Rounds().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Repair safety
+    Not repaired.
+    """
+    if cause(failed) is Cause.VALUE:
+        said = evidence(failed)
+        yield Hit(
+            "a value is taken out of a tensor, and Python computes on with it",
+            at=said.location,
+            help="stay with tensors: torch has the operator that NumPy or Python is used for here",
+            notes=(f"torch says: {said.text.splitlines()[0]}",),
+        )

@@ -1,0 +1,1 @@
+"""How the call and its inputs fit the model."""

@@ -1,0 +1,1 @@
+"""Files that compute something else."""

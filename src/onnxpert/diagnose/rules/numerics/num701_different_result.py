@@ -1,0 +1,71 @@
+"""A file that computes something else than the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxpert.core.types import Hit, Row, Severity, Verdict, Verified
+from onnxpert.diagnose.rule import rule
+
+
+@rule("NUM701", "different-result", reads=Verified, severity=Severity.ERROR, since="0.1")
+def different_result(verified: Verified) -> Iterator[Hit]:
+    """
+    ## What it does
+    Compares the file with your own model at the example, at other sizes and at other values, and
+    names the first node that differs.
+
+    ## Why it matters
+    A file that is wrong in silence is worse than none; it is not written.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Jumps(torch.nn.Module):
+        def forward(self, x):
+            return x + (1 if torch.compiler.is_exporting() else 0)
+
+
+    model = Jumps().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Stays(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+
+    model = Stays().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Repair safety
+    Not repaired. If the model's own code does not ask whether it is being exported, this is a bug
+    of onnxpert's: please report it.
+    """
+    failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
+    if verified.nondeterministic or verified.stateful or not failed:
+        return
+    first = failed[0]
+    found = verified.divergence
+    yield Hit(
+        f"the file differs from the model at {first.case}: output {first.output}, {_how(first)}",
+        at=found.location if found else verified.location,
+        help="no file was written; use repair or change the line above, then export again",
+        notes=(f"first different value: {found.value} ({found.op_type}), {found.detail}",)
+        if found
+        else (),
+    )
+
+
+def _how(row: Row) -> str:
+    if row.detail:
+        return row.detail
+    return f"largest difference {row.max_abs:.3g} (allowed {row.rtol:g} rel + {row.atol:g} abs)"

@@ -1,0 +1,1 @@
+"""Operators that ONNX, or this opset, does not have."""

@@ -1,0 +1,53 @@
+"""An operator that the asked opset does not have and a newer one has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxpert.core.types import Hit, Lowered, Severity
+from onnxpert.diagnose.rule import rule
+
+
+@rule("OPS502", "opset-too-low", reads=Lowered, severity=Severity.ERROR, since="0.1")
+def opset_too_low(lowered: Lowered) -> Iterator[Hit]:
+    """
+    ## What it does
+    Finds operators that can be said in a newer opset than the one that was asked for.
+
+    ## Why it matters
+    Other exporters deliver another opset than the one asked for, and only log it.
+
+    ## Example
+    ```python
+    import torch
+
+    def sample(image, grid):
+        return torch.nn.functional.grid_sample(image, grid, align_corners=False)
+
+    model = sample
+    args = (torch.randn(1, 1, 4, 4), torch.rand(1, 2, 2, 2))
+    options = {"opset_version": 13}
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def sample(image, grid):
+        return torch.nn.functional.grid_sample(image, grid, align_corners=False)
+
+    model = sample
+    args = (torch.randn(1, 1, 4, 4), torch.rand(1, 2, 2, 2))
+    options = {"opset_version": 20}
+    ```
+
+    ## Repair safety
+    Not repaired: the opset was your wish.
+    """
+    for missing in lowered.unsupported:
+        if missing.lowest_opset is not None:
+            yield Hit(
+                f"{missing.op} cannot be said in opset {lowered.opset}: {missing.reason}",
+                at=missing.location,
+                help=f"ask for opset_version={missing.lowest_opset} or higher",
+            )

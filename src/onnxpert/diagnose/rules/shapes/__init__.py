@@ -1,0 +1,1 @@
+"""Sizes that shall vary and do not."""

@@ -1,0 +1,71 @@
+"""A buffer that forward changes, and that the result depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxpert.core.source import of_meta
+from onnxpert.core.types import Captured, Hit, InputKind, Severity
+from onnxpert.diagnose.flow import reaches_output, writes
+from onnxpert.diagnose.rule import rule
+
+
+@rule("STA301", "changed-buffer", reads=Captured, severity=Severity.ERROR, since="0.1")
+def changed_buffer(captured: Captured) -> Iterator[Hit]:
+    """
+    ## What it does
+    Finds buffers and parameters that `forward` writes to. If the result depends on them it is an
+    error; if nothing reads them, a warning that the update is not in the file.
+
+    ## Why it matters
+    An ONNX file has no memory: it would give the answer of the first call for ever.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Counter(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(1))
+
+        def forward(self, x):
+            self.calls += 1
+            return x * self.calls
+
+
+    model = Counter().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Counter(torch.nn.Module):
+        def forward(self, x, calls):
+            calls = calls + 1
+            return x * calls, calls
+
+
+    model = Counter().eval()
+    args = (torch.randn(3), torch.zeros(1))
+    ```
+
+    ## Repair safety
+    Not repaired: the state has to become an input and an output, which changes the signature.
+    """
+    for index, node in writes(captured):
+        entry = captured.inputs[index]
+        if entry.kind in (InputKind.USER, InputKind.CONSTANT):
+            continue
+        matters = reaches_output(captured, index)
+        yield Hit(
+            f"forward changes the {entry.kind.value} {entry.name}"
+            + (", and the result depends on it" if matters else "; the file leaves the change out"),
+            at=of_meta(node.meta),
+            help=f"make {entry.name} an argument of forward and return its new value",
+            severity=None if matters else Severity.WARNING,
+        )

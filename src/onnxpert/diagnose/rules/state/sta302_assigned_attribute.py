@@ -1,0 +1,59 @@
+"""An attribute of the model that forward assigns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxpert.core.types import Captured, Hit, Severity
+from onnxpert.diagnose.rule import rule
+
+
+@rule("STA302", "assigned-attribute", reads=Captured, severity=Severity.WARNING, since="0.1")
+def assigned_attribute(captured: Captured) -> Iterator[Hit]:
+    """
+    ## What it does
+    Finds attributes that `forward` assigns while it runs: caches, counters, last results.
+
+    ## Why it matters
+    The assignment is Python and is not in the file. If a later call reads it, the file differs
+    from the model; the proof calls the model twice to find out.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Keeps(torch.nn.Module):
+        def forward(self, x):
+            self.last = x * 2
+            return self.last + 1
+
+
+    model = Keeps().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Returns(torch.nn.Module):
+        def forward(self, x):
+            last = x * 2
+            return last + 1, last
+
+
+    model = Returns().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Repair safety
+    Not repaired: nothing is wrong unless a later call reads it, which is an error of its own.
+    """
+    for name in captured.written:
+        yield Hit(
+            f"forward assigns self.{name}, and the file leaves that out",
+            at=captured.loaded.source if captured.loaded else None,
+            help="return it as an output if it is a result; nothing to do if it is a cache",
+        )

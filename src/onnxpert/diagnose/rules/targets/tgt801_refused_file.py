@@ -1,0 +1,58 @@
+"""A file that the runtime does not load or run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxpert.core.types import Hit, Severity, Verified
+from onnxpert.diagnose.rule import rule
+
+
+@rule("TGT801", "refused-file", reads=Verified, severity=Severity.ERROR, since="0.1")
+def refused_file(verified: Verified) -> Iterator[Hit]:
+    """
+    ## What it does
+    Loads the finished file in the target runtime and finds that it is refused, usually because the
+    runtime has no kernel for an operator in that data type.
+
+    ## Why it matters
+    A valid file that does not run is no export.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scales(torch.nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.conv2d(x, x)
+
+
+    model = Scales().eval()
+    args = (torch.randn(1, 1, 4, 4, dtype=torch.bfloat16),)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scales(torch.nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.conv2d(x, x)
+
+
+    model = Scales().eval()
+    args = (torch.randn(1, 1, 4, 4),)
+    ```
+
+    ## Repair safety
+    Not repaired.
+    """
+    if verified.runtime_error:
+        yield Hit(
+            f"the runtime refuses the file: {verified.runtime_error}",
+            at=verified.location,
+            help="use a data type that the runtime has a kernel for (float32 always works), "
+            "or another target",
+        )

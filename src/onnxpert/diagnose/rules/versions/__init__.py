@@ -1,0 +1,1 @@
+"""Opsets, IR versions and runtimes that do not fit together."""

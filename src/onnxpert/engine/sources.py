@@ -1,0 +1,44 @@
+"""What the command line names, made into a model with its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onnxpert.core.errors import UsageError
+from onnxpert.load import resolve
+from onnxpert.load.input_file import read_input_file
+from onnxpert.load.input_spec import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A model ready for the calls of `engine.api`."""
+
+    model: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    dynamic_shapes: Any
+    notes: tuple[str, ...]
+
+
+def prepare(source: str, inputs: Sequence[str], inputs_file: str | None) -> Prepared:
+    """Resolve a source; `inputs` (specifications) and `inputs_file` win over its own example."""
+    found = resolve(source)
+    if inputs and inputs_file:
+        raise UsageError("both --input and --inputs were given", "use one of them")
+    if inputs:
+        given = parse(inputs)
+        return Prepared(found.model, given.args, given.kwargs, given.dynamic or None, found.notes)
+    if inputs_file:
+        return Prepared(found.model, (), read_input_file(inputs_file), None, found.notes)
+    if found.args is None and found.kwargs is None:
+        raise UsageError(
+            f"{source} does not say what its inputs are",
+            'give them, as in --input "x=float32[batch=1,3,224,224]" or --inputs file.npz, '
+            "or put a function example_inputs() beside the model",
+        )
+    return Prepared(
+        found.model, found.args or (), found.kwargs or {}, found.dynamic or None, found.notes
+    )
