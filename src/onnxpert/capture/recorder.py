@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -41,6 +42,8 @@ def new_fake_mode() -> FakeTensorMode:
 
 class Recorder(TorchDispatchMode):
     """Writes an FX graph of what is dispatched while it is on."""
+
+    supports_higher_order_operators = True  # they arrive here, to be refused in plain words
 
     def __init__(self, fake_mode: FakeTensorMode, names: Mapping[int, tuple[InputKind, str]]) -> None:
         super().__init__()
@@ -94,6 +97,8 @@ class Recorder(TorchDispatchMode):
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        if isinstance(func, HigherOrderOperator):
+            raise NotImplementedError(f"the recorder does not look inside `{func.name()}`")
         if func is aten.lift_fresh.default:  # torch.tensor(...) in forward: a constant, as it is now
             return self._lift(args[0]) if not isinstance(args[0], FakeTensor) else args[0]
         args = _map(args, self._stand_in)
@@ -273,6 +278,9 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(exporting())
+        # A compiled part runs as the Python it was made from: what a compiler sees under this mode
+        # is of no use to us, and what it keeps of it would spoil the user's next call.
+        stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(module_paths(recorder, root))
         stack.enter_context(torch._C._AutoDispatchBelowAutograd())
         stack.enter_context(enable_python_dispatcher())

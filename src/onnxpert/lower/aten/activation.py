@@ -250,13 +250,13 @@ def _result_dtype(op: Emitter, third: Any) -> torch.dtype | None:
     return torch.float32 if third is True else None
 
 
-@lowering(aten.softmax.int, aten.special_softmax.int, aten._softmax.default)
+@lowering(aten.softmax.int, aten.special_softmax.default, aten._softmax.default)
 def softmax(op: Emitter, self: ir.Value, dim: int, dtype: Any = None) -> ir.Value:
     x = _prepared(op, self, _result_dtype(op, dtype))
     return op.reshape(op.Softmax(x, axis=dim), op.shape(self))
 
 
-@lowering(aten.log_softmax.int, aten.special_log_softmax.int, aten._log_softmax.default)
+@lowering(aten.log_softmax.int, aten.special_log_softmax.default, aten._log_softmax.default)
 def log_softmax(op: Emitter, self: ir.Value, dim: int, dtype: Any = None) -> ir.Value:
     x = _prepared(op, self, _result_dtype(op, dtype))
     return op.reshape(op.LogSoftmax(x, axis=dim), op.shape(self))

@@ -9,8 +9,7 @@ import torch
 
 from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Refusal
-from onnxpert.lower.lowering import lowering
-from onnxpert.lower.operands import everywhere
+from onnxpert.lower.lowering import Lowering, lowering
 
 aten = torch.ops.aten
 
@@ -28,5 +27,86 @@ def converted(op: Emitter, x: ir.Value, dtype: torch.dtype | None) -> ir.Value:
 
 
 @lowering(aten.to.dtype)
-def to_dtype(op: Emitter, x: ir.Value, dtype: torch.dtype, *_: Any, **__: Any) -> ir.Value:
+def to_dtype(
+    op: Emitter, x: ir.Value, dtype: torch.dtype, non_blocking: bool = False, copy: bool = False
+) -> ir.Value:
     return converted(op, x, dtype)
+
+
+@lowering(aten.to.dtype_layout, aten._to_copy.default)
+def to_dtype_layout(
+    op: Emitter, x: ir.Value, dtype: torch.dtype | None = None, copy: bool = False
+) -> ir.Value:
+    return converted(op, x, dtype)
+
+
+@lowering(aten.to.device)
+def to_device(
+    op: Emitter,
+    x: ir.Value,
+    device: Any,
+    dtype: torch.dtype,
+    non_blocking: bool = False,
+    copy: bool = False,
+) -> ir.Value:
+    return converted(op, x, dtype)
+
+
+@lowering(aten.to.other, aten.type_as.default)
+def to_other(
+    op: Emitter, x: ir.Value, other: ir.Value, non_blocking: bool = False, copy: bool = False
+) -> ir.Value:
+    return converted(op, x, op.dtype(other))
+
+
+def _cast_to(overload: Any, dtype: torch.dtype) -> Lowering:
+    @lowering(overload)
+    def cast(op: Emitter, x: ir.Value, non_blocking: bool = False) -> ir.Value:
+        return converted(op, x, dtype)
+
+    return cast
+
+
+cast_byte = _cast_to(aten._cast_Byte.default, torch.uint8)
+cast_char = _cast_to(aten._cast_Char.default, torch.int8)
+cast_double = _cast_to(aten._cast_Double.default, torch.float64)
+cast_float = _cast_to(aten._cast_Float.default, torch.float32)
+cast_half = _cast_to(aten._cast_Half.default, torch.float16)
+cast_int = _cast_to(aten._cast_Int.default, torch.int32)
+cast_long = _cast_to(aten._cast_Long.default, torch.int64)
+cast_short = _cast_to(aten._cast_Short.default, torch.int16)
+
+
+@lowering(
+    aten.clone.default,
+    aten.cpu.default,
+    aten.cuda.default,
+    aten.data.default,
+    aten.pin_memory.default,
+)
+def clone(op: Emitter, x: ir.Value) -> ir.Value:
+    return x
+
+
+@lowering(
+    aten.real.default,
+    aten.conj.default,
+    aten._conj.default,
+    aten._conj_copy.default,
+    aten.conj_physical.default,
+    aten._conj_physical.default,
+)
+def real(op: Emitter, x: ir.Value) -> ir.Value:
+    if op.dtype(x).is_complex:
+        raise Refusal("ONNX has no arithmetic on complex numbers")
+    return x
+
+
+@lowering(aten.view.dtype, aten.view_copy.dtype)
+def view_dtype(op: Emitter, x: ir.Value, dtype: torch.dtype) -> ir.Value:
+    """The same bits read as another dtype."""
+    if dtype == op.dtype(x):
+        return x
+    if dtype.itemsize != op.dtype(x).itemsize or torch.bool in (dtype, op.dtype(x)):
+        raise Refusal("the bits of a tensor cannot be read as a dtype of another size in ONNX")
+    return op.BitCast(x, to=TO_ONNX[dtype])  # type: ignore[no-any-return]

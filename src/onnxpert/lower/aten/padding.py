@@ -90,10 +90,9 @@ def circular_pad(op: Emitter, x: ir.Value, pad: Sequence[Size]) -> ir.Value:
     pairs = borders(op, x, pad)
     x = cropped(op, x, pairs)
     for axis, (before, after) in enumerate(pairs):
-        size = op.shape(x)[axis]
         parts = [x]
         if not (isinstance(before, int) and before <= 0):
-            parts.insert(0, sliced(op, x, axis, size - before, None, length=before))
+            parts.insert(0, sliced(op, x, axis, -before, None, length=before))
         if not (isinstance(after, int) and after <= 0):
             parts.append(sliced(op, x, axis, 0, after, length=after))
         x = parts[0] if len(parts) == 1 else op.Concat(*parts, axis=axis)

@@ -87,11 +87,6 @@ def cosh(op: Emitter, x: ir.Value) -> ir.Value:
     return op.Mul(op.Add(op.Exp(value), op.Exp(op.Neg(value))), 0.5)
 
 
-@lowering(aten.tanh.default)
-def tanh(op: Emitter, x: ir.Value) -> ir.Value:
-    return call(op, "Tanh", *floating(op, x))
-
-
 @lowering(aten.asinh.default, aten.arcsinh.default)
 def asinh(op: Emitter, x: ir.Value) -> ir.Value:
     (value,) = floating(op, x)
