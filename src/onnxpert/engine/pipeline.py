@@ -19,12 +19,14 @@ from onnxpert.core.types import (
     Plan,
     Request,
     Saved,
+    Severity,
     Verdict,
     Verified,
     replace,
 )
 from onnxpert.diagnose import diagnose
 from onnxpert.engine.clock import Clock, Progress
+from onnxpert.engine.offers import asked_for, fixed
 from onnxpert.engine.plan import plan
 from onnxpert.engine.summary import summarise
 from onnxpert.load import load
@@ -104,13 +106,10 @@ def _walk(
     walk = _start(request, progress)
     walk.learn(walk.plan)
     with walk.clock.stage("load"):
-        loaded = load(request)
-    loaded = _captured(walk, loaded)
-    if isinstance(walk.captured, Captured):
-        _lowered(walk, walk.captured)
+        loaded: Loaded | None = load(request)
     try:
-        if walk.lowered is not None and not walk.blocked:
-            _proven(walk, loaded, path)
+        while loaded is not None:  # again only with fewer dynamic dimensions: it ends
+            loaded = _turn(walk, loaded, path)
         if walk.saved is not None and keep and not walk.blocked:
             walk.saved = publish(walk.saved, path)
             return summarise(walk, action, path)
@@ -118,6 +117,23 @@ def _walk(
         if walk.saved is not None:
             discard(walk.saved)
     return summarise(walk, action, None)
+
+
+def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
+    """Once from capture to proof; gives the model to try again with, if there is a better one."""
+    loaded = _captured(walk, loaded)
+    if isinstance(walk.captured, Captured):
+        _lowered(walk, walk.captured)
+    if walk.lowered is None or walk.blocked:
+        return None
+    _proven(walk, loaded, path)
+    if walk.verified is None:
+        return None
+    narrower = _explained(walk, loaded, walk.lowered, walk.verified)
+    if narrower is not None and walk.saved is not None:
+        discard(walk.saved)
+        walk.saved = walk.verified = None
+    return narrower
 
 
 def _captured(walk: Walk, loaded: Loaded) -> Loaded:
@@ -178,24 +194,49 @@ def _proven(walk: Walk, loaded: Loaded, path: Path) -> None:
         beyond = [boundary.sizes for boundary in walk.lowered.boundaries]
         walk.verified = prove(loaded, walk.saved.path, walk.target, sizes=beyond)
         notes.append(f"{len({row.case for row in walk.verified.rows})} cases")
-    _crossed(walk, walk.lowered, walk.verified)
-    if not walk.verified.proven and isinstance(walk.captured, Captured):
-        with walk.clock.stage("localise"):
-            walk.divergence = localise(
-                walk.verified,
-                loaded,
-                captured=walk.captured,
-                lowered=walk.lowered,
-                path=walk.saved.path,
-                target=walk.target,
+
+
+def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified) -> Loaded | None:
+    """What the proof says, each failure by what explains it best.
+
+    A failure beyond a boundary has a line of its own: the one that asked about the size. If nobody
+    asked for that dimension to vary ("auto" offered it), it is fixed instead, and the walk repeated."""
+    crossed = [
+        Crossed(boundary, row, boundary.guard.expr)
+        for row in verified.rows
+        for boundary in lowered.boundaries
+        if row.verdict is Verdict.FAIL and boundary.sizes.items() <= row.sizes.items()
+    ]
+    offered = [one for one in crossed if not asked_for(loaded, lowered, one.boundary)]
+    if offered:
+        for finding in diagnose(offered[0]):
+            cure = "fix-offered-dimension"
+            walk.findings.append(
+                replace(finding, severity=Severity.INFO, repaired=True, repair=cure)
             )
-        walk.verified = replace(walk.verified, divergence=walk.divergence)
-    walk.learn(walk.verified)
+        return fixed(loaded, lowered, offered[0].boundary)
+    for one in crossed:
+        walk.learn(one)
+    beyond = {id(one.row) for one in crossed}
+    rest = replace(verified, rows=tuple(row for row in verified.rows if id(row) not in beyond))
+    if any(row.verdict is Verdict.FAIL for row in rest.rows):
+        rest = replace(rest, divergence=_localised(walk, loaded, lowered, verified))
+    walk.learn(rest)
+    return None
 
 
-def _crossed(walk: Walk, lowered: Lowered, verified: Verified) -> None:
-    """A failure beyond a boundary has a line of its own: the one that asked about the size."""
-    for row in verified.rows:
-        for boundary in lowered.boundaries:
-            if row.verdict is Verdict.FAIL and boundary.sizes.items() <= row.sizes.items():
-                walk.learn(Crossed(boundary, row, boundary.guard.expr))
+def _localised(
+    walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified
+) -> Divergence | None:
+    if not isinstance(walk.captured, Captured) or walk.saved is None:
+        return None
+    with walk.clock.stage("localise"):
+        walk.divergence = localise(
+            verified,
+            loaded,
+            captured=walk.captured,
+            lowered=lowered,
+            path=walk.saved.path,
+            target=walk.target,
+        )
+    return walk.divergence

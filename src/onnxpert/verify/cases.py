@@ -29,16 +29,20 @@ def example(inputs: Inputs) -> Case:
 
 
 def at(inputs: Inputs, sizes: Sequence[Mapping[str, int]]) -> tuple[Wish, ...]:
-    """A wish for each of the sizes that differ from the example and lie in range."""
+    """A wish for each of the sizes that differ from the example and that nobody ruled out.
+
+    What the file itself was narrowed to does not count: these are the sizes that show it."""
     changes = [
         {name: size for name, size in change.items() if size != inputs.example[name]}
         for change in sizes
-        if all(
-            name in inputs.example and _Ladder(name, inputs).allows(size)
-            for name, size in change.items()
-        )
+        if all(name in inputs.example and _asked(inputs, name, size) for name, size in change.items())
     ]
     return tuple(_resized(inputs, [change]) for change in changes if change)
+
+
+def _asked(inputs: Inputs, name: str, size: int) -> bool:
+    low, high = inputs.asked.get(name, (1, None))
+    return low <= size and (high is None or size <= high)
 
 
 def remade(name: str, sizes: Mapping[str, int]) -> Case:

@@ -55,6 +55,7 @@ class Inputs:
     bound: tuple[Bound, ...]
     example: Mapping[str, int]  # symbol -> its size in the example
     ranges: Mapping[str, tuple[int, int | None]]  # as asked, else as the file says
+    asked: Mapping[str, tuple[int, int | None]]  # only as asked
 
     def build(self, case: Case, seed: int) -> tuple[Any, ...]:
         """A value for every leaf of the user's inputs."""
@@ -96,8 +97,8 @@ def bind(loaded: Loaded, facts: FileFacts) -> Inputs:
         if leaf.scalar is not None:
             low, high = leaf.scalar.lower, leaf.scalar.upper
             ranges.setdefault(_scalar_name(leaf, leaf.scalar), (1 if low is None else low, high))
-    ranges |= _asked_ranges(loaded, bound)
-    return Inputs(loaded, tuple(bound), solve(seen), ranges)
+    asked = _asked_ranges(loaded, bound)
+    return Inputs(loaded, tuple(bound), solve(seen), ranges | asked, asked)
 
 
 def _asked_ranges(loaded: Loaded, bound: Sequence[Bound]) -> dict[str, tuple[int, int | None]]:

@@ -12,35 +12,24 @@ from onnxpert.lower.emitter import Emitter
 
 _ANY_FLOAT = {torch.float64, torch.float32, torch.float16}  # for float16 the runtime inserts casts
 
+_INTEGERS = {
+    torch.int8, torch.int16, torch.int32, torch.int64,
+    torch.uint8, torch.uint16, torch.uint32, torch.uint64,
+}  # fmt: skip
+
 # What the CPU provider of ONNX Runtime 1.31 registers for the opsets 13 to 23.
 KERNELS: dict[str, set[torch.dtype]] = {
-    "Where": {*_ANY_FLOAT, torch.int32, torch.int64, torch.uint8, torch.int8, torch.uint32},
-    "Tile": {
-        *_ANY_FLOAT, torch.bool, torch.int8, torch.int16, torch.int32, torch.int64,
-        torch.uint8, torch.uint16, torch.uint32, torch.uint64,
-    },
-    "Expand": {
-        *_ANY_FLOAT, torch.bool, torch.int8, torch.int16, torch.int32, torch.int64,
-        torch.uint8, torch.uint16, torch.uint32, torch.uint64,
-    },
-    "Pad": {
-        *_ANY_FLOAT, torch.bool, torch.int8, torch.int32, torch.int64,
-        torch.uint8, torch.uint32, torch.uint64,
-    },
+    "Tile": {*_ANY_FLOAT, *_INTEGERS, torch.bool},
+    "Expand": {*_ANY_FLOAT, *_INTEGERS, torch.bool},
+    "Pad": {*_ANY_FLOAT, *_INTEGERS, torch.bool} - {torch.int16, torch.uint16},
     "TopK": {*_ANY_FLOAT, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8},
     "Unique": {*_ANY_FLOAT, torch.int8, torch.int64},
     "NonZero": {torch.bool, torch.float32, torch.float16, torch.int32, torch.int64, torch.uint8},
     "DepthToSpace": {*_ANY_FLOAT, torch.int8, torch.uint8},
-    "Col2Im": {torch.float32, torch.float16},
-    "CumSum": {*_ANY_FLOAT, torch.int32, torch.int64},
-    "ReduceSum": {*_ANY_FLOAT, torch.int32, torch.int64},
-    "Add": {*_ANY_FLOAT, torch.int32, torch.int64},
-    "Max": {*_ANY_FLOAT, torch.int32, torch.int64},
-    # Reducing scatters: float16 has no kernel, and no cast is inserted for it.
-    "Scatter": {
-        torch.float64, torch.float32, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8,
-    },
-}  # fmt: skip
+    "Greater": {*_ANY_FLOAT, torch.int32, torch.int64},
+    # A scatter that reduces: for float16 there is neither a kernel nor an inserted cast.
+    "Scatter": {torch.float32, torch.float64, *_INTEGERS},
+}
 
 # Wider dtypes that hold every value of a narrow one. uint64 fits int64 bit for bit, which is
 # enough where values are only moved.
@@ -66,16 +55,8 @@ def carrier(operator: str, dtype: torch.dtype) -> torch.dtype:
     return next((wider for wider in _WIDER.get(dtype, ()) if wider in known), dtype)
 
 
-def carried(
-    op: Emitter, operator: str, call: Callable[..., Any], *values: ir.Value
-) -> ir.Value:
-    """`call(*values)` in a dtype that has a kernel, and the result back in the values' own."""
-    own = op.dtype(values[0])
-    wide = carrier(operator, own)
-    result: ir.Value = call(*(op.cast(value, wide) for value in values))
+def carried(op: Emitter, operator: str, call: Callable[[ir.Value], Any], x: ir.Value) -> ir.Value:
+    """`call(x)` in a dtype that has a kernel, and the result back in its own."""
+    own = op.dtype(x)
+    result: ir.Value = call(op.cast(x, carrier(operator, own)))
     return op.cast(result, own)
-
-
-def where(op: Emitter, condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
-    """`a` where the condition holds, else `b`; both of one dtype."""
-    return carried(op, "Where", lambda x, y: op.Where(condition, x, y), a, b)

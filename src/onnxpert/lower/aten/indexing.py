@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import onnx_ir as ir
 import torch
 
-from onnxpert.lower.aten.carriers import carrier, where
+from onnxpert.lower.aten.carriers import carrier
 from onnxpert.lower.aten.permuting import transposed
 from onnxpert.lower.aten.reshaping import is_one, spread
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
+from onnxpert.lower.operands import call, chosen
 from onnxpert.lower.shapes import Shape, broadcast, equal, product
 from onnxpert.lower.symbols import Size
 
@@ -206,8 +207,8 @@ def _put_where(
         values = op.reshape(values, (*before, *(1,) * count, *after))
     condition = op.reshape(op.cast(mask, torch.bool), (*op.shape(mask), *(1,) * behind))
     if accumulate:
-        values = op.Add(x, values)
-    return where(op, condition, values, x)
+        values = call(op, "Add", x, values)
+    return chosen(op, condition, values, x)
 
 
 def _update_rows(

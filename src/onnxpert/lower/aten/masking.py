@@ -7,11 +7,12 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from onnxpert.lower.aten.carriers import KERNELS, where
+from onnxpert.lower.aten.carriers import KERNELS
 from onnxpert.lower.aten.indexing import coordinates
 from onnxpert.lower.aten.reshaping import spread
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
+from onnxpert.lower.operands import chosen
 from onnxpert.lower.shapes import broadcast, product
 from onnxpert.lower.symbols import Size
 
@@ -20,7 +21,7 @@ aten = torch.ops.aten
 
 @lowering(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 def masked_fill(op: Emitter, x: ir.Value, mask: ir.Value, value: Any) -> ir.Value:
-    return where(op, op.cast(mask, torch.bool), op.scalar(value, op.dtype(x)), x)
+    return chosen(op, op.cast(mask, torch.bool), op.scalar(value, op.dtype(x)), x)
 
 
 @lowering(aten.masked_select.default)
@@ -40,7 +41,7 @@ def masked_scatter(op: Emitter, x: ir.Value, mask: ir.Value, source: ir.Value) -
     turn = op.Max(op.Sub(count, 1), 0)  # before the first true place any element will do
     elements = op.reshape(op.cast(source, op.dtype(x)), (product(op.shape(source)),))
     taken = op.reshape(op.Gather(elements, turn, axis=0), common)
-    return where(op, mask, taken, x)
+    return chosen(op, mask, taken, x)
 
 
 # ---- where there is something --------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import onnx_ir as ir
@@ -12,6 +11,7 @@ from onnxpert.lower.aten.carriers import carrier
 from onnxpert.lower.aten.reshaping import axis_of, spread
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
+from onnxpert.lower.operands import call
 from onnxpert.lower.shapes import equal
 
 aten = torch.ops.aten
@@ -160,9 +160,7 @@ def _along(
 def _scaled(op: Emitter, source: ir.Value, alpha: Any) -> ir.Value:
     if isinstance(alpha, (int, float)) and alpha == 1:
         return source
-    own = op.dtype(source)
-    wide = carrier("Add", own)
-    return op.cast(op.Mul(op.cast(source, wide), op.scalar(alpha, wide)), own)
+    return call(op, "Mul", source, alpha)  # type: ignore[no-any-return]
 
 
 @lowering(aten.index_add.default)

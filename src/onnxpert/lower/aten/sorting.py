@@ -186,7 +186,7 @@ def _place(
     op: Emitter, edges: ir.Value, values: ir.Value, right: bool, out_int32: bool
 ) -> ir.Value:
     """How many of the edges (along their last dimension) lie before each value."""
-    dtype = carrier("Max", op.result_type(edges, values))
+    dtype = carrier("Greater", op.result_type(edges, values))
     a, b = op.cast(edges, dtype), op.unsqueeze(op.cast(values, dtype), op.rank(values))
     if op.rank(edges) > 1:
         a = op.unsqueeze(a, op.rank(edges) - 1)

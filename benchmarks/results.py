@@ -1,0 +1,129 @@
+"""The values that a run of the benchmark gives, to JSON and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A model that was to be measured."""
+
+    name: str
+    about: str
+    counted: bool = True  # in the geometric means
+    layers: int | None = None  # of a model that is measured at several depths
+    absent: str = ""  # why it could not be built here
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One exporter on one model, in a process of its own. Seconds are CPU seconds."""
+
+    model: str
+    exporter: str
+    cold_s: float | None = None
+    warm_s: float | None = None
+    start_mib: float | None = None  # resident just before the first export: the imports, the model
+    peak_mib: float | None = None
+    peak_is_of_process: bool = False  # the counter could not be reset before the export
+    nodes: int | None = None
+    file_bytes: int | None = None
+    proof_s: float | None = None
+    proven: bool | None = None
+    pace_s: float | None = None  # a fixed piece of work in the same process
+    error: str = ""
+    warm_error: str = ""
+    proof_error: str = ""
+
+    @property
+    def seconds(self) -> float | None:
+        """The second export's; the first one's where a process exports such a model only once."""
+        return self.cold_s if self.warm_s is None else self.warm_s
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """One file in the runtime, or the model in eager torch. Milliseconds of the calling thread."""
+
+    model: str
+    exporter: str
+    median_ms: float | None = None
+    p10_ms: float | None = None
+    samples: int = 0
+    difference: float | None = None  # the largest to eager, at sizes that were not exported
+    scale: float | None = None  # the largest value of eager there
+    error: str = ""
+
+    @property
+    def wrong(self) -> bool:
+        """Far beyond what another order of float32 additions explains, or not to be run at all."""
+        if self.error or self.difference is None:
+            return True
+        return not self.difference <= 1e-3 * max(1.0, self.scale or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where and with what it was measured."""
+
+    day: str
+    machine: str
+    versions: tuple[tuple[str, str], ...]
+    whole: bool  # every model and every exporter
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    setting: Setting
+    subjects: tuple[Subject, ...]
+    costs: tuple[Cost, ...]
+    latencies: tuple[Latency, ...]
+
+    def cost(self, model: str, exporter: str) -> Cost | None:
+        return _of(self.costs, model, exporter)
+
+    def latency(self, model: str, exporter: str) -> Latency | None:
+        return _of(self.latencies, model, exporter)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Results:
+        data = json.loads(text)
+        versions = tuple((name, version) for name, version in data["setting"].pop("versions"))
+        return cls(
+            Setting(**data["setting"], versions=versions),
+            tuple(Subject(**row) for row in data["subjects"]),
+            tuple(Cost(**row) for row in data["costs"]),
+            tuple(Latency(**row) for row in data["latencies"]),
+        )
+
+
+def _of(rows: Iterable[Any], model: str, exporter: str) -> Any:
+    return next((row for row in rows if (row.model, row.exporter) == (model, exporter)), None)
+
+
+def said(error: BaseException) -> str:
+    """An exception on one line, with the one it came from."""
+    line = _headline(error)
+    root = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    return line if root is error else f"{line}; from {_headline(root)}"
+
+
+def _headline(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return text if len(text) <= 300 else f"{text[:297]}..."
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,309 @@
+"""Higher-order operators: branches, loops and regions that hold a graph of their own.
+
+A branch sees the values around it, so ONNX's If takes no inputs; what a loop carries from turn to
+turn has to be passed by name. Tried on torch 2.13 and 2.15."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch import fx
+from torch._dispatch.python import enable_python_dispatcher
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from onnxpert.lower.dtypes import TO_ONNX
+from onnxpert.lower.emitter import Emitter, Refusal
+from onnxpert.lower.lowering import lowering
+from onnxpert.lower.symbols import expression
+
+hop = torch.ops.higher_order
+
+
+# ---- branches ------------------------------------------------------------------------------
+
+
+@lowering(hop.cond)
+def cond(
+    op: Emitter, pred: Any, true_fn: fx.GraphModule, false_fn: fx.GraphModule, operands: Any
+) -> tuple[ir.Value, ...]:
+    expected = _expected(op)
+    if isinstance(pred, bool):
+        return _inlined(op, true_fn if pred else false_fn, operands)
+    condition = op.scalar(pred, torch.bool)
+    if op.rank(condition):  # torch takes one element in any shape
+        condition = op.reshape(condition, ())
+    branches = {}
+    for name, graph in (("then_branch", true_fn), ("else_branch", false_fn)):
+        body = op.scope()
+        results = _walked(body, graph, operands)
+        branches[name] = _graph(body, name, (), _outputs(body, results, expected))
+    outputs = op.emit("If", condition, _outputs=len(expected), **_attributes(branches))
+    return _described(op, outputs, expected)
+
+
+# ---- loops ---------------------------------------------------------------------------------
+
+
+@lowering(hop.while_loop)
+def while_loop(
+    op: Emitter,
+    cond_fn: fx.GraphModule,
+    body_fn: fx.GraphModule,
+    carried_inputs: Sequence[Any],
+    additional_inputs: Sequence[Any],
+) -> tuple[ir.Value, ...]:
+    expected = _expected(op)
+    states = _examples(body_fn)[: len(carried_inputs)]
+    start = [_typed(op, value, like) for value, like in zip(carried_inputs, states, strict=True)]
+    first = _condition(op, cond_fn, (*start, *additional_inputs))
+    body = op.scope()
+    inputs = [_formal(body, "iteration", torch.int64), _formal(body, "go_on", torch.bool)]
+    carried = [_formal_like(body, "carried", like) for like in states]
+    results = _outputs(body, _walked(body, body_fn, (*carried, *additional_inputs)), states)
+    # ONNX asks after a turn whether there is another one; torch asks before each.
+    again = _condition(body, cond_fn, (*results, *additional_inputs))
+    outputs = [*_outputs(body, [again], [None]), *results]
+    graph = _graph(body, "body", (*inputs, *carried), outputs)
+    final = op.emit("Loop", None, first, *start, _outputs=len(start), **_attributes({"body": graph}))
+    return _described(op, final, expected)
+
+
+def _condition(op: Emitter, graph: fx.GraphModule, given: Sequence[Any]) -> ir.Value:
+    (result,) = _walked(op, graph, given)
+    condition = op.scalar(result, torch.bool)
+    return op.reshape(condition, ()) if op.rank(condition) else condition
+
+
+@lowering(hop.scan)
+def scan(
+    op: Emitter,
+    combine_fn: fx.GraphModule,
+    init: Sequence[ir.Value],
+    xs: Sequence[ir.Value],
+    additional_inputs: Sequence[Any] = (),
+) -> tuple[ir.Value, ...]:
+    return _scanned(op, combine_fn, init, xs, additional_inputs)
+
+
+@lowering(hop.map_impl)
+def map_impl(
+    op: Emitter, f: fx.GraphModule, xs: Sequence[ir.Value], pos_args: Sequence[Any] = ()
+) -> tuple[ir.Value, ...]:
+    return _scanned(op, f, (), xs, pos_args)
+
+
+def _scanned(
+    op: Emitter,
+    graph: fx.GraphModule,
+    init: Sequence[ir.Value],
+    xs: Sequence[ir.Value],
+    others: Sequence[Any],
+) -> tuple[ir.Value, ...]:
+    """Scan over the first axis of `xs`: states first, then a slice of each, then the others."""
+    expected = _expected(op)
+    count = len(init)
+    examples = _examples(graph)
+    start = [_typed(op, value, like) for value, like in zip(init, examples[:count], strict=True)]
+    body = op.scope()
+    states = [_formal_like(body, "state", like) for like in examples[:count]]
+    slices = [_formal_like(body, "slice", like) for like in examples[count : count + len(xs)]]
+    results = _walked(body, graph, (*states, *slices, *others))
+    outputs = _outputs(body, results, [*examples[:count], *expected[count:]])
+    final = op.emit(
+        "Scan",
+        *start,
+        *xs,
+        num_scan_inputs=len(xs),
+        _outputs=len(results),
+        **_attributes({"body": _graph(body, "body", (*states, *slices), outputs)}),
+    )
+    return _described(op, final, expected)
+
+
+# ---- regions: their graph is walked where it stands ------------------------------------------
+
+
+@lowering(hop.wrap_with_set_grad_enabled)
+def wrap_with_set_grad_enabled(
+    op: Emitter, enable_grad: bool, wrapped_func: fx.GraphModule, *args: Any
+) -> tuple[Any, ...]:
+    return _inlined(op, wrapped_func, args)
+
+
+@lowering(hop.wrap_with_autocast)
+def wrap_with_autocast(
+    op: Emitter,
+    device_type: str,
+    dtype: torch.dtype | None,
+    enabled: bool,
+    cache_enabled: bool | None,
+    wrapped_func: fx.GraphModule,
+    *args: Any,
+) -> tuple[Any, ...]:
+    return _inlined(op, _with_casts(wrapped_func, device_type, dtype, enabled), args)
+
+
+@lowering(hop.wrap, hop.tag_activation_checkpoint, hop.wrap_activation_checkpoint)
+def wrap(op: Emitter, function: fx.GraphModule, *args: Any, **options: Any) -> tuple[Any, ...]:
+    return _inlined(op, function, args)
+
+
+@lowering(hop.invoke_subgraph)
+def invoke_subgraph(
+    op: Emitter, subgraph: fx.GraphModule, identifier: Any, *operands: Any
+) -> tuple[Any, ...]:
+    return _inlined(op, subgraph, operands)
+
+
+@lowering(hop.hints_wrapper)
+def hints_wrapper(
+    op: Emitter, body_fn: fx.GraphModule, args: Sequence[Any], kwargs: Any, hints: Any
+) -> tuple[Any, ...]:
+    return _inlined(op, body_fn, args)
+
+
+@lowering(hop.strict_mode)
+def strict_mode(op: Emitter, function: fx.GraphModule, operands: Sequence[Any]) -> tuple[Any, ...]:
+    return _inlined(op, function, operands)
+
+
+def _with_casts(
+    graph: fx.GraphModule, device_type: str, dtype: torch.dtype | None, enabled: bool
+) -> fx.GraphModule:
+    """The region traced again under autocast, below which its casts are calls like any other."""
+    examples = _examples(graph)
+    mode = next(value.fake_mode for value in examples if hasattr(value, "fake_mode"))
+
+    def run(*given: Any) -> Any:
+        return fx.Interpreter(graph).run(*given)
+
+    with (
+        torch.no_grad(),
+        mode,
+        enable_python_dispatcher(),
+        fx.traceback.preserve_node_meta(),
+        torch.autocast(device_type, dtype=dtype, enabled=enabled, cache_enabled=False),
+    ):
+        return make_fx(run, _allow_non_fake_inputs=True)(*examples)
+
+
+# ---- graphs and their values ---------------------------------------------------------------
+
+
+def _inlined(op: Emitter, graph: fx.GraphModule, given: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(_walked(op, graph, given))
+
+
+def _walked(op: Emitter, graph: fx.GraphModule, given: Sequence[Any]) -> list[Any]:
+    """The results of a subgraph, its nodes written into `op`."""
+    for example, value in zip(_examples(graph), given, strict=True):
+        _bind(op, example, value)
+    return op.shared.inline(op, graph, list(given))
+
+
+def _bind(op: Emitter, example: Any, value: Any) -> None:
+    """Symbols that only the subgraph knows are read off what it is given."""
+    if isinstance(example, torch.SymInt):
+        symbol = expression(example)
+        if symbol.is_Symbol and not op.knows(symbol):
+            op.bind(symbol, op.scalar(value, torch.int64), None)
+    elif isinstance(example, torch.Tensor) and isinstance(value, ir.Value):
+        for axis, size in enumerate(example.shape):
+            symbol = expression(size)
+            if symbol.is_Symbol and not op.knows(symbol):
+                op.bind(symbol, value, axis)
+
+
+def _examples(graph: fx.GraphModule) -> list[Any]:
+    return [node.meta.get("val") for node in graph.graph.nodes if node.op == "placeholder"]
+
+
+def _expected(op: Emitter) -> list[Any]:
+    if not isinstance(op.out, (list, tuple)):
+        raise Refusal("what it gives is not known")
+    return list(op.out)
+
+
+def _dtype(example: Any) -> torch.dtype | None:
+    if isinstance(example, torch.Tensor):
+        return example.dtype
+    if isinstance(example, (bool, torch.SymBool)):
+        return torch.bool
+    return torch.int64 if isinstance(example, (int, torch.SymInt)) else None
+
+
+def _typed(op: Emitter, value: Any, example: Any) -> ir.Value:
+    if value is None:
+        raise Refusal("None goes through a branch or a loop")
+    return op.scalar(value, _dtype(example))
+
+
+def _formal(op: Emitter, name: str, dtype: torch.dtype) -> ir.Value:
+    value = ir.Value(
+        name=op.shared.values.unique(name), type=ir.TensorType(TO_ONNX[dtype]), shape=ir.Shape([])
+    )
+    value.meta["shape"] = ()
+    return value
+
+
+def _formal_like(op: Emitter, name: str, example: Any) -> ir.Value:
+    dtype = _dtype(example)
+    if dtype is None:
+        raise Refusal("a loop carries something that is neither a tensor nor an integer")
+    value = _formal(op, name, dtype)
+    if isinstance(example, torch.Tensor):
+        value.shape = None  # it may change from turn to turn
+        value.meta["shape"] = tuple(example.shape)
+    return value
+
+
+def _outputs(op: Emitter, results: Sequence[Any], examples: Sequence[Any]) -> list[ir.Value]:
+    """The results as outputs of a body: each made inside it, in its dtype, and only once."""
+    inside = {id(node) for node in op.nodes}
+    found: list[ir.Value] = []
+    for result, example in zip(results, examples, strict=True):
+        value = _typed(op, result, example)
+        made = value.producer()
+        new = made is not None and (id(made) in inside or made in op.nodes[len(inside) :])
+        if not new or any(value is other for other in found):
+            value = _copy(op, value)
+        found.append(value)
+    return found
+
+
+def _copy(op: Emitter, value: ir.Value) -> ir.Value:
+    # `op.Identity` would give the value itself, which is what an output must not be.
+    node = ir.Node("", "Identity", [value], num_outputs=1)
+    node.name = op.shared.nodes.unique("Identity")
+    op.nodes.append(node)
+    result = node.outputs[0]
+    result.name = op.shared.values.unique(f"{value.name}_out")
+    result.dtype = value.dtype
+    result.meta.update({key: value.meta[key] for key in ("shape",) if key in value.meta})
+    return result
+
+
+def _graph(
+    op: Emitter, name: str, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
+) -> ir.Graph:
+    return ir.Graph(inputs, outputs, nodes=op.nodes, name=op.shared.nodes.unique(name))
+
+
+def _attributes(graphs: dict[str, ir.Graph]) -> dict[str, ir.Attr]:
+    return {name: ir.AttrGraph(name, graph) for name, graph in graphs.items()}
+
+
+def _described(op: Emitter, outputs: Any, expected: Sequence[Any]) -> tuple[ir.Value, ...]:
+    many = outputs if isinstance(outputs, tuple) else (outputs,)
+    for value, example in zip(many, expected, strict=True):
+        dtype = _dtype(example)
+        if isinstance(example, torch.Tensor):
+            op.describe(value, tuple(example.shape), dtype)
+            continue
+        op.describe(value, (), dtype)
+        if isinstance(example, torch.SymInt) and expression(example).is_Symbol:
+            op.bind(expression(example), value, None)
+    return many

@@ -1,0 +1,35 @@
+"""Positions as int64 tensors: the ranges and grids that windows and diagonals are gathered with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+import torch
+
+from onnxpert.lower.emitter import Emitter
+from onnxpert.lower.symbols import Size, concrete
+
+
+def count(op: Emitter, size: Size, *, start: Size = 0, step: Size = 1) -> ir.Value:
+    """`start, start + step, ...`: `size` numbers."""
+    bounds = (op.scalar(concrete(place), torch.int64) for place in (start, start + size * step, step))
+    return op.describe(op.Range(*bounds), (size,))
+
+
+def grid(op: Emitter, sizes: Sequence[Size], steps: Sequence[Size], start: Size = 0) -> ir.Value:
+    """The sum of a count along every dimension: where elements lie, given their strides."""
+    if not sizes:
+        return op.scalar(concrete(start), torch.int64)
+    total: ir.Value | None = None
+    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
+        if isinstance(concrete(step), int) and concrete(step) == 0:
+            own = op.expand(op.const([0], torch.int64), (size,))
+        else:
+            own = count(op, size, step=step)
+        own = op.reshape(own, [size if i == axis else 1 for i in range(len(sizes))])
+        total = own if total is None else op.Add(total, own)
+    assert total is not None
+    if isinstance(start, int) and start == 0:
+        return total
+    return op.Add(total, op.scalar(concrete(start), torch.int64))  # type: ignore[no-any-return]
