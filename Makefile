@@ -57,7 +57,7 @@ hooks: $(READY) ## check every commit (pre-commit)
 
 clean: ## remove what was built; the environments stay (rm -r .venv*)
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests tools examples -name __pycache__ -prune -exec rm -rf {} +
+	find src tests tools examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # One resolution for everything, so that nothing replaces the torch that was asked for. The stamp
 # is written last: an installation that was cut short is taken up again.

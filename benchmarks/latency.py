@@ -152,9 +152,9 @@ def differ(found: Array, expected: Array) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", choices=MODELS)
-    parser.add_argument("answer", type=Path)
     parser.add_argument("files", nargs="+", metavar="EXPORTER=PATH")
     parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--answer", type=Path, required=True, help="the file to answer in")
     options = parser.parse_args()
     files = {name: Path(path) for name, path in (item.split("=", 1) for item in options.files)}
     rows = latency(options.model, files, options.rounds)

@@ -69,9 +69,7 @@ def _warm_up(exporter: Exporter, directory: Path) -> None:
 
 def _first(cost: Cost, model: Model, exporter: Exporter, directory: Path) -> Cost:
     spent, start, peak, exact = _timed(model, exporter, directory)
-    return replace(
-        cost, cold_s=spent, start_mib=start, peak_mib=peak, peak_is_of_process=not exact
-    )
+    return replace(cost, cold_s=spent, start_mib=start, peak_mib=peak, peak_is_of_process=not exact)
 
 
 def _timed(
@@ -180,13 +178,13 @@ def main() -> None:
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("exporter", choices=EXPORTERS)
     parser.add_argument("directory", type=Path, help="an empty one, for the file")
-    parser.add_argument("answer", type=Path)
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--answer", type=Path, required=True, help="the file to answer in")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     try:
         cost = measure(options.model, options.exporter, options.directory, options.repeats)
-        answer = {"cost": asdict(cost)}
+        answer: dict[str, object] = {"cost": asdict(cost)}
     except AbsentError as error:
         answer = {"absent": str(error)}
     write(options.answer, json.dumps(answer))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import torch
@@ -222,7 +223,7 @@ class UNet(nn.Module):
 
     def __init__(self, *widths: int) -> None:
         super().__init__()
-        steps = list(zip(widths, widths[1:], strict=False))
+        steps = list(pairwise(widths))
         self.first = self.block(3, widths[0])
         self.down = nn.ModuleList(self.block(narrow, wide) for narrow, wide in steps)
         self.widen = nn.ModuleList(
@@ -258,14 +259,17 @@ def _llama(layers: int, *, counted: bool = True) -> Model:
     return Model(f"Llama, {layers} layers", partial(llama, layers), counted, layers)
 
 
+TIMM = (
+    "resnet50",
+    "mobilenetv3_large_100",
+    "efficientnet_b0",
+    "convnext_tiny",
+    "vit_small_patch16_224",
+    "swin_tiny_patch4_window7_224",
+    "densenet121",
+)
 MODELS = {
-    "resnet50": Model("ResNet-50", partial(timm, "resnet50")),
-    "mobilenetv3": Model("MobileNetV3 large", partial(timm, "mobilenetv3_large_100")),
-    "efficientnet": Model("EfficientNet-B0", partial(timm, "efficientnet_b0")),
-    "convnext": Model("ConvNeXt tiny", partial(timm, "convnext_tiny")),
-    "vit": Model("ViT small, 16x16 patches", partial(timm, "vit_small_patch16_224")),
-    "swin": Model("Swin tiny, 7x7 windows", partial(timm, "swin_tiny_patch4_window7_224")),
-    "densenet121": Model("DenseNet-121", partial(timm, "densenet121")),
+    **{name: Model(name, partial(timm, name)) for name in TIMM},
     "bert12": Model("Bert, 12 layers", partial(bert, 12)),
     "llama2": _llama(2, counted=False),  # with llama8 for the growth of cost with depth alone
     "llama4": _llama(4),

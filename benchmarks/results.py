@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,9 @@ class Latency:
         return not self.difference <= 1e-3 * max(1.0, self.scale or 0.0)
 
 
+Measured = TypeVar("Measured", Cost, Latency)
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """Where and with what it was measured."""
@@ -105,7 +108,7 @@ class Results:
         )
 
 
-def _of(rows: Iterable[Any], model: str, exporter: str) -> Any:
+def _of(rows: Iterable[Measured], model: str, exporter: str) -> Measured | None:
     return next((row for row in rows if (row.model, row.exporter) == (model, exporter)), None)
 
 

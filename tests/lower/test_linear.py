@@ -71,6 +71,12 @@ def test_matmul_of_other_dtypes(dtype: torch.dtype) -> None:
     assert_same(torch.matmul, big.view(3, 4), big.view(4, 3))
 
 
+def test_a_turned_matrix_times_a_vector() -> None:
+    assert_same(lambda a, v: a.T @ v, rand(3, 4), rand(3))
+    assert_same(lambda a, v: a.mT @ v, rand(2, 3, 4), rand(3))
+    assert_same(lambda a, v: torch.relu(a.T) @ v, rand(3, 3), rand(3))
+
+
 def test_matmul_at_other_sizes() -> None:
     assert_same(
         torch.matmul, rand(2, 3, 4), rand(2, 4, 5), dynamic="auto", others=[[rand(1, 6, 1), rand(1, 1, 2)]]
@@ -135,7 +141,7 @@ def test_scaled_sums_of_integers() -> None:
     assert_same(
         lambda c, a, b: torch.addmm(c, a, b, beta=2, alpha=3), ints(2, 4), ints(2, 3), ints(3, 4)
     )
-    assert_same(lambda c, a, b: torch.addr(c, a, b), ints(2, 3) > 4, ints(2) > 4, ints(3) > 4)
+    assert_same(torch.addr, ints(2, 3) > 4, ints(2) > 4, ints(3) > 4)
 
 
 def test_addbmm_at_other_sizes() -> None:

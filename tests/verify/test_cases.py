@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,10 +73,15 @@ def test_nothing_dynamic_leaves_the_values(make: Any) -> None:
     assert [way.values for way in wish.ways] == [Values.WILD, Values.SHUFFLED]
 
 
-def test_further_sizes_are_tried_where_they_are_in_range(make: Any) -> None:
-    inputs = make({"n": 4, "m": 6}, {"n": (2, 9)})
-    asked = [{"n": 8}, {"n": 1}, {"n": 4, "m": 6}, {"n": 3, "m": 6}, {"k": 3}]
-    assert first_sizes(list(at(inputs, asked))) == [{"n": 8, "m": 6}, {"n": 3, "m": 6}]
+def test_further_sizes_are_tried_unless_the_user_ruled_them_out(make: Any) -> None:
+    inputs = dataclasses.replace(make({"n": 4, "m": 6}), asked={"n": (2, 9)})
+    sizes = [{"n": 8}, {"n": 1}, {"n": 4, "m": 6}, {"n": 3, "m": 6}, {"k": 3}]
+    assert first_sizes(list(at(inputs, sizes))) == [{"n": 8, "m": 6}, {"n": 3, "m": 6}]
+
+
+def test_further_sizes_are_tried_beyond_what_the_file_was_narrowed_to(make: Any) -> None:
+    inputs = make({"n": 4}, {"n": (3, 9)})
+    assert first_sizes(list(at(inputs, [{"n": 1}]))) == [{"n": 1}]
 
 
 def test_a_case_can_be_made_again_from_its_row(make: Any) -> None:

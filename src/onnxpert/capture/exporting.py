@@ -11,6 +11,7 @@ from torch.export import Dim, ExportedProgram
 
 from onnxpert.capture.flat import Flat, fed
 from onnxpert.capture.inputs import traced_example
+from onnxpert.capture.places import guards_with_places
 from onnxpert.capture.program import captured
 from onnxpert.capture.state import untouched
 from onnxpert.core.types import Captured, DimSpec, InputLeaf, Loaded, replace
@@ -20,7 +21,7 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
     """The model by way of `torch.export.export`; raises whatever that raises."""
     flat = Flat(loaded)
     leaves = fed(loaded)
-    with untouched(loaded.module) as changes:
+    with untouched(loaded.module) as changes, guards_with_places():
         program = torch.export.export(
             flat,
             tuple(map(_example, leaves)),

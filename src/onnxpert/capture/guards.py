@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxpert.capture.places import Place
 from onnxpert.core.source import location
-from onnxpert.core.types import Guard
+from onnxpert.core.types import Guard, Location
 
 
 def guards_of(environment: Any) -> tuple[Guard, ...]:
@@ -19,7 +20,10 @@ def guards_of(environment: Any) -> tuple[Guard, ...]:
     return tuple(found)
 
 
-def _line(sloc: Any) -> Any:
-    places = [getattr(sloc, "framework_loc", None), getattr(sloc, "maybe_user_loc", None)]
-    frames = [(p.filename, p.lineno, p.name) for p in places if hasattr(p, "filename")]
-    return location(frames)
+def _line(sloc: Any) -> Location | None:
+    if isinstance(sloc, Place):
+        return location(sloc.frames)
+    frame = getattr(sloc, "framework_loc", None)  # a program made elsewhere
+    if not hasattr(frame, "filename"):
+        return None
+    return location([(frame.filename, frame.lineno, frame.name)])

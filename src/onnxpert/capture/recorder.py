@@ -8,7 +8,6 @@ so there is nothing to recompose later. Private torch APIs used here were tried 
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -21,14 +20,12 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.fakes import FAKES
-from onnxpert.capture.flat import Flat
-from onnxpert.core.source import Frame, ownership
+from onnxpert.capture.places import guards_with_places, user_frames
 from onnxpert.core.types import GraphInput, InputKind
 
 aten = torch.ops.aten
 _READS_VALUE = frozenset({aten._local_scalar_dense.default, aten.item.default})
 _CONSTANT_ELEMENTS = 4096
-_MODEL_STARTS = Flat.forward.__code__
 
 
 def new_fake_mode() -> FakeTensorMode:
@@ -80,14 +77,19 @@ class Recorder(TorchDispatchMode):
         found = self._fakes.get(id(real))
         if found is not None:
             return found
-        with unset_fake_temporarily():
-            fake = self.fake_mode.from_tensor(real, static_shapes=True)
+        if real.is_meta or isinstance(real, FakeTensor):  # no values: only its shape is needed
+            with self.fake_mode:
+                fake = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype)
+        else:
+            with unset_fake_temporarily():
+                fake = self.fake_mode.from_tensor(real, static_shapes=True)
         kind, name = self._names.get(id(real), (InputKind.CONSTANT, ""))
         name = name or f"constant_{len(self.inputs)}"
         self._kept.append(real)
         self._fakes[id(real)] = fake
         self.placeholder(GraphInput(kind, name, real), fake)
-        if kind is not InputKind.PARAMETER and real.numel() <= _CONSTANT_ELEMENTS:
+        has_values = not (real.is_meta or isinstance(real, FakeTensor))
+        if has_values and kind is not InputKind.PARAMETER and real.numel() <= _CONSTANT_ELEMENTS:
             self._constants[id(fake)] = real
         return fake
 
@@ -100,7 +102,7 @@ class Recorder(TorchDispatchMode):
         if isinstance(func, HigherOrderOperator):
             raise NotImplementedError(f"the recorder does not look inside `{func.name()}`")
         if func is aten.lift_fresh.default:  # torch.tensor(...) in forward: a constant, as it is now
-            return self._lift(args[0]) if not isinstance(args[0], FakeTensor) else args[0]
+            return self._stand_in(args[0])
         args = _map(args, self._stand_in)
         kwargs = {key: _map(value, self._stand_in) for key, value in kwargs.items()}
         if func in _READS_VALUE and id(args[0]) in self._constants:
@@ -149,9 +151,12 @@ class Recorder(TorchDispatchMode):
         self._by_storage.setdefault(value.untyped_storage()._cdata, []).append(node)
 
     def _stand_in(self, value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor):
+        if isinstance(value, torch.Tensor) and not self._is_ours(value):
             return self._lift(value)
         return value
+
+    def _is_ours(self, value: torch.Tensor) -> bool:
+        return isinstance(value, FakeTensor) and value.fake_mode is self.fake_mode
 
     def _reference(self, value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
@@ -219,23 +224,6 @@ def _has_symbol(value: Any) -> bool:
     return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
 
 
-def user_frames() -> tuple[Frame, ...]:
-    """The frames of the running call that belong to the user or a library, outermost first.
-
-    Those above the model (the script that called us) are not where anything in it comes from."""
-    frames: list[Frame] = []
-    frame = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if code is _MODEL_STARTS:
-            break
-        if ownership(code.co_filename):
-            frames.append((code.co_filename, frame.f_lineno, code.co_name))
-        frame = frame.f_back  # type: ignore[assignment]
-    frames.reverse()
-    return tuple(frames)
-
-
 @contextmanager
 def module_paths(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
     """While on, the recorder knows which submodule is running."""
@@ -278,6 +266,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(exporting())
+        stack.enter_context(guards_with_places())
         # A compiled part runs as the Python it was made from: what a compiler sees under this mode
         # is of no use to us, and what it keeps of it would spoil the user's next call.
         stack.enter_context(torch.compiler.set_stance("force_eager"))

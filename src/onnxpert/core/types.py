@@ -263,6 +263,14 @@ class Crossed:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounded:
+    """A dynamic size that the proven file takes only within a range."""
+
+    symbol: Symbol
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
 class Saved:
     """Files on disk, not yet at their final place unless `published`."""
 

@@ -1,8 +1,10 @@
-"""Dimensions that "auto" offered and the model cannot vary: fixed again, so that the rest can."""
+"""What a model allows its dynamic dimensions: those it cannot vary, and those it varies in a range."""
 
 from __future__ import annotations
 
-from onnxpert.core.types import Boundary, Loaded, Lowered, replace
+from collections.abc import Iterator
+
+from onnxpert.core.types import Boundary, Bounded, Loaded, Lowered, replace
 
 
 def _sources(lowered: Lowered, boundary: Boundary) -> set[tuple[str, int]]:
@@ -37,3 +39,11 @@ def fixed(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> Loaded:
         for leaf in loaded.leaves
     )
     return replace(loaded, leaves=leaves)  # type: ignore[no-any-return]
+
+
+def bounds(lowered: Lowered) -> Iterator[Bounded]:
+    """The sizes that have an end, each with the line that set it."""
+    for symbol in lowered.symbols:
+        if symbol.lower > 1 or symbol.upper is not None:
+            places = [b.guard.location for b in lowered.boundaries if symbol.name in b.sizes]
+            yield Bounded(symbol, next((place for place in places if place is not None), None))

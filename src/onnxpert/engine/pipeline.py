@@ -26,7 +26,7 @@ from onnxpert.core.types import (
 )
 from onnxpert.diagnose import diagnose
 from onnxpert.engine.clock import Clock, Progress
-from onnxpert.engine.offers import asked_for, fixed
+from onnxpert.engine.offers import asked_for, bounds, fixed
 from onnxpert.engine.plan import plan
 from onnxpert.engine.summary import summarise
 from onnxpert.load import load
@@ -222,6 +222,9 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
     if any(row.verdict is Verdict.FAIL for row in rest.rows):
         rest = replace(rest, divergence=_localised(walk, loaded, lowered, verified))
     walk.learn(rest)
+    if not crossed:
+        for bounded in bounds(lowered):
+            walk.learn(bounded)
     return None
 
 

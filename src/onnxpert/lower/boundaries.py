@@ -40,9 +40,17 @@ def _violation(expr: Expr, environment: Any) -> dict[Expr, int] | None:
     for symbol in sorted(hints, key=str):
         for size in _candidates(expr, hints[symbol]):
             sizes = {**hints, symbol: size}
-            if expr.xreplace({s: sympy.Integer(n) for s, n in sizes.items()}) == sympy.false:
+            if _is_false(expr, sizes):
                 return sizes
     return None
+
+
+def _is_false(expr: Expr, sizes: Mapping[Expr, int]) -> bool:
+    try:
+        held = expr.xreplace({symbol: sympy.Integer(size) for symbol, size in sizes.items()})
+    except ZeroDivisionError:  # the size makes no sense to the expression, so it says nothing
+        return False
+    return bool(held == sympy.false)
 
 
 def _candidates(expr: Expr, hint: int) -> Iterator[int]:

@@ -194,7 +194,7 @@ class Emitter:
             array = arrays[0]
             if array is None or array.size > folding.LARGEST:
                 return None
-            return self.const(torch.from_numpy(array).to(TO_TORCH[attributes["to"]])) if (
+            return self.const(torch.from_numpy(array.copy()).to(TO_TORCH[attributes["to"]])) if (
                 array.dtype.kind in "fiub" and array.dtype.itemsize <= 8 and array.dtype.str[1] != "V"
             ) else None
         result = folding.fold(op_type, arrays, attributes)
@@ -317,7 +317,7 @@ class Emitter:
             raise Refusal(f"the size {symbol} is not known at this place of the graph")
         value, axis = source
         if axis is None:
-            return self.Reshape(value, self.const([1], torch.int64))
+            return self.reshape(value, (1,))
         if self.opset >= 15:
             return self.Shape(value, start=axis, end=axis + 1)
         return self.Gather(self.Shape(value), self.const([axis], torch.int64), axis=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -20,20 +22,32 @@ from onnxpert.core.types import Captured, GraphInput, InputKind, InputLeaf, Load
 
 @strategy("recorder", rung=10)
 def recorded(loaded: Loaded) -> Captured:
-    fake_mode = _own_mode(loaded.module) or new_fake_mode()
+    return record(loaded, "recorder", lambda recorder: nullcontext())
+
+
+def record(
+    loaded: Loaded, name: str, around: Callable[[Recorder], AbstractContextManager[None]]
+) -> Captured:
+    """One run of the model under a recorder; `around` is what else has to be on meanwhile."""
+    fake_mode = new_fake_mode()
     flat = Flat(loaded)
     recorder = Recorder(fake_mode, _names(loaded.module))
     values = [_enter(recorder, index, leaf) for index, leaf in enumerate(fed(loaded))]
     root = loaded.module if isinstance(loaded.module, torch.nn.Module) else flat
-    with untouched(loaded.module) as changes, recording(recorder, root), naming_errors(recorder):
+    with (
+        untouched(loaded.module) as changes,
+        recording(recorder, root),
+        naming_errors(recorder),
+        around(recorder),
+    ):
         outputs = flat(*values)
     recorder.graph.output(tuple(recorder._reference(recorder._stand_in(out)) for out in outputs))
     return Captured(
         root=Recorded(recorder.graph),
         inputs=tuple(recorder.inputs),
-        strategy="recorder",
+        strategy=name,
         guards=guards_of(fake_mode.shape_env),
-        output_names=flat.names,
+        output_names=flat.names or (),
         loaded=loaded,
         written=tuple(changes.attributes),
     )
@@ -78,13 +92,3 @@ def _names(module: Any) -> dict[int, tuple[InputKind, str]]:
     for name, parameter in module.named_parameters():
         names[id(parameter)] = (InputKind.PARAMETER, name)
     return names
-
-
-def _own_mode(module: Any) -> Any:
-    """The mode of a model whose weights are fake already."""
-    from torch._subclasses.fake_tensor import FakeTensor
-
-    if isinstance(module, torch.nn.Module):
-        for parameter in module.parameters():
-            return parameter.fake_mode if isinstance(parameter, FakeTensor) else None
-    return None

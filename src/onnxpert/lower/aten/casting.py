@@ -22,7 +22,7 @@ def converted(op: Emitter, x: ir.Value, dtype: torch.dtype | None) -> ir.Value:
         raise Refusal("ONNX cannot convert to or from complex numbers")
     if dtype.is_floating_point and dtype.itemsize == 1 and op.opset >= 19:
         # torch gives NaN or infinity where ONNX would by default take the largest number.
-        return op.Cast(x, to=TO_ONNX[dtype], saturate=0)  # type: ignore[no-any-return]
+        return op.Cast(x, to=TO_ONNX[dtype], saturate=0)
     return op.cast(x, dtype)
 
 
@@ -109,4 +109,4 @@ def view_dtype(op: Emitter, x: ir.Value, dtype: torch.dtype) -> ir.Value:
         return x
     if dtype.itemsize != op.dtype(x).itemsize or torch.bool in (dtype, op.dtype(x)):
         raise Refusal("the bits of a tensor cannot be read as a dtype of another size in ONNX")
-    return op.BitCast(x, to=TO_ONNX[dtype])  # type: ignore[no-any-return]
+    return op.BitCast(x, to=TO_ONNX[dtype])

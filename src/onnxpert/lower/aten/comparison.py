@@ -129,15 +129,15 @@ def minimum(op: Emitter, x: Operand, other: Operand) -> ir.Value:
 
 @lowering(aten.fmax.default)
 def fmax(op: Emitter, x: ir.Value, other: ir.Value) -> ir.Value:
-    return _unless_nan(op, *promoted(op, x, other), maximum)
+    return _unless_nan(op, maximum, *promoted(op, x, other))
 
 
 @lowering(aten.fmin.default)
 def fmin(op: Emitter, x: ir.Value, other: ir.Value) -> ir.Value:
-    return _unless_nan(op, *promoted(op, x, other), minimum)
+    return _unless_nan(op, minimum, *promoted(op, x, other))
 
 
-def _unless_nan(op: Emitter, a: ir.Value, b: ir.Value, extreme: Any) -> ir.Value:
+def _unless_nan(op: Emitter, extreme: Any, a: ir.Value, b: ir.Value) -> ir.Value:
     """Of a number and NaN, the number."""
     result: ir.Value = extreme(op, a, b)
     if not _is_float(op, a):

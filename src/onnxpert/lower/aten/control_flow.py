@@ -58,13 +58,13 @@ def while_loop(
     expected = _expected(op)
     states = _examples(body_fn)[: len(carried_inputs)]
     start = [_typed(op, value, like) for value, like in zip(carried_inputs, states, strict=True)]
-    first = _condition(op, cond_fn, (*start, *additional_inputs))
+    first = _condition(_beside(op, op), cond_fn, (*start, *additional_inputs))
     body = op.scope()
     inputs = [_formal(body, "iteration", torch.int64), _formal(body, "go_on", torch.bool)]
     carried = [_formal_like(body, "carried", like) for like in states]
     results = _outputs(body, _walked(body, body_fn, (*carried, *additional_inputs)), states)
     # ONNX asks after a turn whether there is another one; torch asks before each.
-    again = _condition(body, cond_fn, (*results, *additional_inputs))
+    again = _condition(_beside(op, body), cond_fn, (*results, *additional_inputs))
     outputs = [*_outputs(body, [again], [None]), *results]
     graph = _graph(body, "body", (*inputs, *carried), outputs)
     final = op.emit("Loop", None, first, *start, _outputs=len(start), **_attributes({"body": graph}))
@@ -204,6 +204,14 @@ def _walked(op: Emitter, graph: fx.GraphModule, given: Sequence[Any]) -> list[An
     return op.shared.inline(op, graph, list(given))
 
 
+def _beside(op: Emitter, home: Emitter) -> Emitter:
+    """Writes into `home` and knows only what `op` knows: one graph, walked a second time, gives its
+    symbols other meanings."""
+    other = op.scope()
+    other.nodes = home.nodes
+    return other
+
+
 def _bind(op: Emitter, example: Any, value: Any) -> None:
     """Symbols that only the subgraph knows are read off what it is given."""
     if isinstance(example, torch.SymInt):
@@ -262,15 +270,14 @@ def _formal_like(op: Emitter, name: str, example: Any) -> ir.Value:
 
 def _outputs(op: Emitter, results: Sequence[Any], examples: Sequence[Any]) -> list[ir.Value]:
     """The results as outputs of a body: each made inside it, in its dtype, and only once."""
-    inside = {id(node) for node in op.nodes}
+    values = [
+        _typed(op, result, example) for result, example in zip(results, examples, strict=True)
+    ]
+    inside = {id(output) for node in op.nodes for output in node.outputs}
     found: list[ir.Value] = []
-    for result, example in zip(results, examples, strict=True):
-        value = _typed(op, result, example)
-        made = value.producer()
-        new = made is not None and (id(made) in inside or made in op.nodes[len(inside) :])
-        if not new or any(value is other for other in found):
-            value = _copy(op, value)
-        found.append(value)
+    for value in values:
+        first = id(value) in inside and all(value is not other for other in found)
+        found.append(value if first else _copy(op, value))
     return found
 
 

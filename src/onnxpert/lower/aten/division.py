@@ -7,10 +7,10 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
+from onnxpert.lower.aten.rounding import trunc
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import call, floating, promoted
-from onnxpert.lower.aten.rounding import trunc
 
 aten = torch.ops.aten
 Operand = Any  # ir.Value | Scalar

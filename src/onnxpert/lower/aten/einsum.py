@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 import torch
 
-from onnxpert.lower.aten.linear import in_wide
+from onnxpert.lower.aten.linear import in_wide, matmul
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import product
@@ -68,7 +68,7 @@ def _spelled(side: str, rank: int) -> tuple[str, ...]:
 
 def _output(sides: Sequence[str], written: Sequence[Sequence[str]]) -> tuple[str, ...]:
     everything = [label for labels in written for label in labels]
-    hidden = sorted({label for label in everything if len(label) > 1}, key=lambda l: int(l[3:]))
+    hidden = sorted({label for label in everything if len(label) > 1}, key=lambda label: int(label[3:]))
     if len(sides) == 1:  # implicit: what stands once, in alphabetical order
         once = sorted(label for label in set(everything) if everything.count(label) == 1)
         return (*hidden, *(label for label in once if len(label) == 1))
@@ -151,7 +151,7 @@ def _contracted(
 
 def _sorted(labels: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """In the order of the result, where it says one."""
-    return sorted(labels, key=lambda l: wanted.index(l) if l in wanted else len(wanted))
+    return sorted(labels, key=lambda one: wanted.index(one) if one in wanted else len(wanted))
 
 
 def _place(term: Term, shared: Sequence[str], wanted: Sequence[str]) -> int:
@@ -186,12 +186,12 @@ def _matrix_product(
     labels = (*batch, *rows, *columns)
     a, b = left.value, right.value
     if len(summed) == 1 and not batch and len(columns) <= 1:  # any number of rows broadcasts
-        return Term(in_wide(op, op.MatMul, a, b), labels)
+        return Term(matmul(op, a, b), labels)
     if len(summed) == 1 and len(rows) == 1 and len(columns) == 1:
-        return Term(in_wide(op, op.MatMul, a, b), labels)
+        return Term(matmul(op, a, b), labels)
     outer = [sizes[label] for label in batch]
     depth = product([sizes[label] for label in summed])
     a = op.reshape(a, (*outer, product([sizes[label] for label in rows]), depth))
     b = op.reshape(b, (*outer, depth, product([sizes[label] for label in columns])))
-    result = in_wide(op, op.MatMul, a, b)
+    result = matmul(op, a, b)
     return Term(op.reshape(result, [sizes[label] for label in labels]), labels)

@@ -105,19 +105,15 @@ def log(op: Emitter, x: ir.Value) -> ir.Value:
 
 @lowering(aten.log2.default)
 def log2(op: Emitter, x: ir.Value) -> ir.Value:
-    return _log_of_base(op, x, 2)
+    # In float64, so that the logarithm of a power of two is a whole number: models round it down.
+    (value,) = floating(op, x)
+    natural = op.Log(op.cast(value, torch.float64))
+    return op.cast(op.Mul(natural, 1 / math.log(2)), op.dtype(value))
 
 
 @lowering(aten.log10.default)
 def log10(op: Emitter, x: ir.Value) -> ir.Value:
-    return _log_of_base(op, x, 10)
-
-
-def _log_of_base(op: Emitter, x: ir.Value, base: int) -> ir.Value:
-    """In float64, so that the logarithm of a power of the base is a whole number, as in torch."""
-    (value,) = floating(op, x)
-    natural = op.Log(op.cast(value, torch.float64))
-    return op.cast(op.Mul(natural, 1 / math.log(base)), op.dtype(value))
+    return call(op, "Mul", log(op, x), 1 / math.log(10))
 
 
 @lowering(aten.log1p.default, aten.special_log1p.default)

@@ -36,8 +36,7 @@ def _is_nothing(op: Emitter, x: ir.Value) -> bool:
 def cat(op: Emitter, tensors: Sequence[ir.Value], dim: int = 0) -> ir.Value:
     dtype = op.result_type(*tensors)
     parts = [x for x in tensors if not _is_nothing(op, x)] or list(tensors[:1])
-    whole = joined(op, [op.cast(x, dtype) for x in parts], dim % max(op.rank(parts[0]), 1))
-    return whole
+    return joined(op, [op.cast(x, dtype) for x in parts], dim % max(op.rank(parts[0]), 1))
 
 
 @lowering(aten.stack.default, aten._stack.default)

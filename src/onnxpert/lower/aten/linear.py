@@ -61,6 +61,11 @@ def linear(op: Emitter, input: ir.Value, weight: ir.Value, bias: ir.Value | None
     aten.vdot.default,
 )
 def matmul(op: Emitter, self: ir.Value, other: ir.Value) -> ir.Value:
+    if op.rank(other) == 1 and op.rank(self) >= 2:
+        # ONNX Runtime fuses a transpose before a product with a vector, and gets it wrong (1.31):
+        # the vector goes in as a column.
+        column = in_wide(op, op.MatMul, self, op.unsqueeze(other, 1))
+        return op.squeeze(column, -1)
     return in_wide(op, op.MatMul, self, other)
 
 

@@ -69,7 +69,7 @@ def repeated_indices(
         past = op.Not(op.Less(op.unsqueeze(places, 1), op.unsqueeze(ends, 0)))
         return op.ReduceSum(op.cast(past, torch.int64), [1], keepdims=0)  # type: ignore[no-any-return]
     # A place belongs to the element whose number is the count of the ends at or before it.
-    zeros = op.ConstantOfShape(op.Add(total, 1), value=ir.tensor([0]))
+    zeros = op.Expand(op.const([0], torch.int64), op.Add(total, 1))
     ones = op.expand(op.const([1], torch.int64), op.shape(repeats))
     marks = op.ScatterElements(zeros, ends, ones, axis=0, reduction="add")
     return op.Slice(op.CumSum(marks, op.const(0, torch.int64)), [0], [-1], [0])  # type: ignore[no-any-return]

@@ -7,7 +7,6 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from onnxpert.lower.dtypes import Scalar
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import call

@@ -1,36 +1,72 @@
-"""Window functions: their lengths are plain numbers, so torch itself makes them, as constants."""
+"""Sliding windows written out as slices, for the dtypes that no pooling or convolution kernel has."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import onnx_ir as ir
 import torch
 
 from onnxpert.lower.emitter import Emitter
-from onnxpert.lower.lowering import Lowering, lowering
-
-aten = torch.ops.aten
+from onnxpert.lower.symbols import Size
 
 
-def _window(overload: Any) -> Lowering:
-    @lowering(overload)
-    def window(op: Emitter, *args: Any, dtype: torch.dtype | None = None) -> ir.Value:
-        return op.const(overload(*args, dtype=dtype))
+def per_axis(value: Any, count: int, default: Sequence[int] = ()) -> list[int]:
+    """An argument given once, or once per axis, or (empty) not at all."""
+    if isinstance(value, (int, torch.SymInt)):
+        return [value] * count
+    given = list(value) or list(default)
+    return given * count if len(given) == 1 else given
 
-    return window
+
+def batched(
+    op: Emitter, x: ir.Value, rank: int, call: Callable[[ir.Value], ir.Value]
+) -> ir.Value:
+    """`call` on an input that has a batch axis; one that has none gets it for the time."""
+    if op.rank(x) == rank:
+        return call(x)
+    return op.squeeze(call(op.unsqueeze(x, 0)), 0)
 
 
-hann = _window(aten.hann_window.default)
-hann_periodic = _window(aten.hann_window.periodic)
-hamming = _window(aten.hamming_window.default)
-hamming_periodic = _window(aten.hamming_window.periodic)
-hamming_alpha = _window(aten.hamming_window.periodic_alpha)
-hamming_alpha_beta = _window(aten.hamming_window.periodic_alpha_beta)
-blackman = _window(aten.blackman_window.default)
-blackman_periodic = _window(aten.blackman_window.periodic)
-bartlett = _window(aten.bartlett_window.default)
-bartlett_periodic = _window(aten.bartlett_window.periodic)
-kaiser = _window(aten.kaiser_window.default)
-kaiser_periodic = _window(aten.kaiser_window.periodic)
-kaiser_beta = _window(aten.kaiser_window.beta)
+def window_count(size: Size, kernel: int, stride: int, before: int, after: int, dilation: int) -> Size:
+    return (size + before + after - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def padded(
+    op: Emitter, x: ir.Value, before: Sequence[Size], after: Sequence[Size], fill: Any
+) -> ir.Value:
+    """`x` with `fill` around its last axes."""
+    if not any(isinstance(size, torch.SymInt) or size for size in (*before, *after)):
+        return x
+    sizes = op.shape(x)
+    free = len(sizes) - len(before)
+    pads = [*[0] * free, *before, *[0] * free, *after]
+    result = op.Pad(x, op.ints(pads), op.const(fill, op.dtype(x)))
+    return op.describe(
+        result, [s + pads[i] + pads[i + len(sizes)] for i, s in enumerate(sizes)]
+    )
+
+
+def taps(
+    op: Emitter,
+    x: ir.Value,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    counts: Sequence[Size],
+) -> Iterator[ir.Value]:
+    """For each place in the window, in order, the elements that all windows have there.
+
+    `x` is already padded; `counts` says how many windows there are along each of its last axes."""
+    axes = list(range(op.rank(x) - len(kernel), op.rank(x)))
+    outer = op.shape(x)[: axes[0]]
+    for place in itertools.product(*map(range, kernel)):
+        starts = [spot * spread for spot, spread in zip(place, dilation, strict=True)]
+        ends = [
+            start + (count - 1) * step + 1
+            for start, count, step in zip(starts, counts, stride, strict=True)
+        ]
+        piece = op.Slice(x, op.ints(starts), op.ints(ends), axes, list(stride))
+        yield op.describe(piece, (*outer, *counts))

@@ -23,13 +23,17 @@ def untraceable_model(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    class Sparse(torch.nn.Module):
+    @torch.library.custom_op("cap001::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+    class Opaque(torch.nn.Module):
         def forward(self, x):
-            indices = x.new_zeros((2, 1), dtype=torch.int64)
-            return torch.sparse_coo_tensor(indices, x[:1], (4, 4)).coalesce().values()
+            return twice(x)
 
 
-    model = Sparse().eval()
+    model = Opaque().eval()
     args = (torch.randn(3),)
     ```
 
@@ -38,12 +42,22 @@ def untraceable_model(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    class Dense(torch.nn.Module):
+    @torch.library.custom_op("cap001::described_twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+    @twice.register_fake
+    def twice_shape(x: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(x)
+
+
+    class Described(torch.nn.Module):
         def forward(self, x):
-            return x[:1]
+            return twice(x)
 
 
-    model = Dense().eval()
+    model = Described().eval()
     args = (torch.randn(3),)
     ```
 
@@ -57,7 +71,8 @@ def untraceable_model(failed: CaptureFailed) -> Iterator[Hit]:
             at=said.location,
             help="replace what stands at this line by tensor operations",
             notes=tuple(
-                f"{strategy}: {failure.kind}: {failure.text.splitlines()[0][:200]}"
+                f"{strategy} says: {failure.text.splitlines()[0][:200]}"
                 for strategy, failure in failed.attempts
+                if failure.text != said.text
             ),
         )

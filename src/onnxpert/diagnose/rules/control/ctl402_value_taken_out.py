@@ -25,12 +25,12 @@ def value_taken_out(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    class Rounds(torch.nn.Module):
+    class Unwraps(torch.nn.Module):
         def forward(self, x):
-            return torch.from_numpy(numpy.round(x.numpy()))
+            return torch.from_numpy(numpy.unwrap(x.numpy()))
 
 
-    model = Rounds().eval()
+    model = Unwraps().eval()
     args = (torch.randn(3),)
     ```
 
@@ -39,12 +39,13 @@ def value_taken_out(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    class Rounds(torch.nn.Module):
+    class Unwraps(torch.nn.Module):
         def forward(self, x):
-            return torch.round(x)
+            jumps = torch.round(torch.diff(x, prepend=x[:1]) / (2 * torch.pi))
+            return x - 2 * torch.pi * torch.cumsum(jumps, 0)
 
 
-    model = Rounds().eval()
+    model = Unwraps().eval()
     args = (torch.randn(3),)
     ```
 

@@ -30,7 +30,7 @@ def mismatched_structure(loaded: Loaded) -> Iterator[Hit]:
 
     model = Sum().eval()
     args = ([torch.randn(3, 4), torch.randn(3, 4)],)
-    options = {"dynamic_shapes": {"xs": {"first": {0: "batch"}}}}
+    options = {"dynamic_shapes": {"xs": [{0: "batch"}]}}
     ```
 
     ## Use instead

@@ -1,0 +1,69 @@
+"""Where in the user's code something happens while their model runs.
+
+`ShapeEnv._get_sloc` and `SLoc` are torch's own; this use was tried on torch 2.13 and 2.15."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from torch._guards import SLoc, TracingContext
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from onnxpert.capture.flat import Flat
+from onnxpert.core.source import Frame, ownership
+
+_MODEL_STARTS = Flat.forward.__code__
+
+# The lines of code that does not run as Python (TorchScript's), innermost last.
+interpreted: ContextVar[tuple[Frame, ...]] = ContextVar("interpreted", default=())
+
+
+def user_frames() -> tuple[Frame, ...]:
+    """The frames of the running call that belong to the user or a library, outermost first.
+
+    Those above the model (the script that called us) are not where anything in it comes from."""
+    frames: list[Frame] = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code is _MODEL_STARTS:
+            break
+        if ownership(code.co_filename):
+            frames.append((code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back  # type: ignore[assignment]
+    else:
+        frames.clear()  # the model is not running
+    frames.reverse()
+    return (*frames, *interpreted.get())
+
+
+@dataclass(frozen=True)
+class Place(SLoc):
+    """What torch remembers of a guard, and the frames that it does not."""
+
+    frames: tuple[Frame, ...] = ()
+
+
+@contextmanager
+def guards_with_places() -> Iterator[None]:
+    """While on, every assumption on a size remembers the user's line that made it."""
+    plain = ShapeEnv._get_sloc
+
+    def placed(environment: ShapeEnv, framework_loc: str | None = None) -> Any:
+        # Strict torch.export reads bytecode: the user's frames are not on Python's stack then.
+        read = TracingContext.extract_stack()
+        frames = tuple((f.filename, f.lineno or 0, f.name) for f in read) or user_frames()
+        if not frames:
+            return plain(environment, framework_loc)
+        return Place(framework_loc, None, frames)
+
+    ShapeEnv._get_sloc = placed  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        ShapeEnv._get_sloc = plain  # type: ignore[method-assign]

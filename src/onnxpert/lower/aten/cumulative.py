@@ -1,0 +1,183 @@
+"""Running sums, products, maxima and minima along a dimension, and differences of neighbours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from onnxpert.lower.aten.casting import converted
+from onnxpert.lower.aten.exponential import logaddexp
+from onnxpert.lower.dtypes import TO_ONNX
+from onnxpert.lower.emitter import Emitter
+from onnxpert.lower.lowering import lowering
+from onnxpert.lower.operands import call, chosen, floating, native
+from onnxpert.lower.shapes import Shape
+from onnxpert.lower.symbols import same
+
+aten = torch.ops.aten
+Pair = tuple[ir.Value, ir.Value]
+# (emitter of the body, what is carried so far, the next slice) -> what is carried on
+Step = Callable[[Emitter, Sequence[ir.Value], ir.Value], Sequence[ir.Value]]
+
+
+def _summable(op: Emitter, x: ir.Value, dtype: torch.dtype | None) -> ir.Value:
+    if dtype is None and not op.dtype(x).is_floating_point:
+        dtype = torch.int64
+    return converted(op, x, dtype)
+
+
+@lowering(aten.cumsum.default)
+def cumsum(op: Emitter, x: ir.Value, dim: int, dtype: torch.dtype | None = None) -> ir.Value:
+    x = _summable(op, x, dtype)
+    if op.rank(x) == 0:
+        return x
+    own = op.dtype(x)
+    wide = native(op, "CumSum", own)
+    total = op.CumSum(op.cast(x, wide), op.scalar(dim % op.rank(x), torch.int64))
+    return op.cast(total, own)
+
+
+@lowering(aten.cumprod.default)
+def cumprod(op: Emitter, x: ir.Value, dim: int, dtype: torch.dtype | None = None) -> ir.Value:
+    x = _summable(op, x, dtype)
+    if _is_trivial(op, x, dim):
+        return x
+
+    def step(body: Emitter, carried: Sequence[ir.Value], item: ir.Value) -> Sequence[ir.Value]:
+        return [call(body, "Mul", carried[0], item)]
+
+    start = op.expand(op.scalar(1, op.dtype(x)), _slice_shape(op, x, dim))
+    return _running(op, x, dim, [start], step)[0]
+
+
+@lowering(aten.logcumsumexp.default)
+def logcumsumexp(op: Emitter, x: ir.Value, dim: int) -> ir.Value:
+    (x,) = floating(op, x)
+    if _is_trivial(op, x, dim):
+        return x
+
+    def step(body: Emitter, carried: Sequence[ir.Value], item: ir.Value) -> Sequence[ir.Value]:
+        return [logaddexp(body, carried[0], item)]
+
+    start = op.expand(op.scalar(-math.inf, op.dtype(x)), _slice_shape(op, x, dim))
+    return _running(op, x, dim, [start], step)[0]
+
+
+@lowering(aten.cummax.default)
+def cummax(op: Emitter, x: ir.Value, dim: int) -> Pair:
+    return _extremes(op, x, dim, "GreaterOrEqual")
+
+
+@lowering(aten.cummin.default)
+def cummin(op: Emitter, x: ir.Value, dim: int) -> Pair:
+    return _extremes(op, x, dim, "LessOrEqual")
+
+
+def _extremes(op: Emitter, x: ir.Value, dim: int, comparison: str) -> Pair:
+    """The extreme so far and its last place; NaN is beyond every number."""
+    if _is_trivial(op, x, dim):
+        return x, op.expand(op.scalar(0, torch.int64), op.shape(x))
+    own = op.dtype(x)
+    if own is torch.bool:  # of truth values there is no larger one in ONNX
+        values, places = _extremes(op, op.cast(x, torch.int32), dim, comparison)
+        return op.cast(values, torch.bool), places
+
+    def step(body: Emitter, carried: Sequence[ir.Value], item: ir.Value) -> Sequence[ir.Value]:
+        best, place, index = carried
+        beyond = call(body, comparison, item, best)
+        if own.is_floating_point:
+            known = body.Not(call(body, "IsNaN", best))
+            beyond = body.Or(body.And(beyond, known), call(body, "IsNaN", item))
+        return [chosen(body, beyond, item, best), body.Where(beyond, index, place), body.Add(index, 1)]
+
+    axis = dim % op.rank(x)
+    first = op.squeeze(op.Slice(x, [0], [1], [axis]), axis)
+    op.describe(first, _slice_shape(op, x, dim))
+    nowhere = op.expand(op.scalar(0, torch.int64), _slice_shape(op, x, dim))
+    values, places, _ = _running(op, x, dim, [first, nowhere, op.scalar(0, torch.int64)], step)
+    return values, places
+
+
+def _is_trivial(op: Emitter, x: ir.Value, dim: int) -> bool:
+    """Nothing to run along: a single number, one slice or none."""
+    sizes = op.shape(x)
+    return not sizes or same(sizes[dim], 0) or same(sizes[dim], 1)
+
+
+def _slice_shape(op: Emitter, x: ir.Value, dim: int) -> Shape:
+    sizes = op.shape(x)
+    axis = dim % len(sizes)
+    return (*sizes[:axis], *sizes[axis + 1 :])
+
+
+def _running(
+    op: Emitter, x: ir.Value, dim: int, starts: Sequence[ir.Value], step: Step
+) -> list[ir.Value]:
+    """Every state that `step` carries along a dimension, one per slice, by an ONNX Scan."""
+    axis = dim % op.rank(x)
+    body = op.scope()
+    carried = [_input(op, start, op.shape(start)) for start in starts]
+    item = _input(op, x, _slice_shape(op, x, dim))
+    results = list(step(body, carried, item))
+    outputs = [*results, *(_copy(body, result) for result in results)]
+    graph = ir.Graph([*carried, item], outputs, nodes=body.nodes, name=op.shared.nodes.unique("running"))
+    made = op.emit(
+        "Scan",
+        *starts,
+        x,
+        body=graph,
+        num_scan_inputs=1,
+        scan_input_axes=[axis],
+        # The counter of `_extremes` has no dimensions but the running one.
+        scan_output_axes=[min(axis, op.rank(start)) for start in starts],
+        _outputs=2 * len(starts),
+    )
+    for value, start in zip(made, [*starts, *starts], strict=True):
+        value.dtype = TO_ONNX[op.dtype(start)]
+    stacked: list[ir.Value] = list(made[len(starts) :])
+    return [op.describe(value, op.shape(x)) for value in stacked]
+
+
+def _input(op: Emitter, like: ir.Value, shape: Shape) -> ir.Value:
+    value = ir.Value(
+        name=op.shared.values.unique("running"), type=ir.TensorType(TO_ONNX[op.dtype(like)])
+    )
+    value.meta["shape"] = shape
+    return value
+
+
+def _copy(body: Emitter, value: ir.Value) -> ir.Value:
+    """The same value once more: a body may not give one output twice."""
+    node = ir.Node("", "Identity", [value], num_outputs=1)
+    node.name = body.shared.nodes.unique("running/Identity")
+    node.outputs[0].name = body.shared.values.unique("running")
+    node.outputs[0].dtype = value.dtype
+    body.nodes.append(node)
+    return node.outputs[0]
+
+
+@lowering(aten.diff.default)
+def diff(
+    op: Emitter,
+    x: ir.Value,
+    n: int = 1,
+    dim: int = -1,
+    prepend: ir.Value | None = None,
+    append: ir.Value | None = None,
+) -> ir.Value:
+    axis = dim % op.rank(x)
+    pieces = [piece for piece in (prepend, x, append) if piece is not None]
+    joined: Any = op.Concat(*pieces, axis=axis) if len(pieces) > 1 else x
+    for _ in range(n):
+        later = op.Slice(joined, [1], [torch.iinfo(torch.int64).max], [axis])
+        earlier = op.Slice(joined, [0], [-1], [axis])
+        sizes = op.shape(joined)
+        shape = (*sizes[:axis], sizes[axis] - 1, *sizes[axis + 1 :])
+        later, earlier = op.describe(later, shape), op.describe(earlier, shape)
+        truth = op.dtype(x) is torch.bool
+        joined = op.Xor(later, earlier) if truth else call(op, "Sub", later, earlier)
+    return joined

@@ -1,0 +1,257 @@
+"""Pooling over windows of a fixed size, and its inverse."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from onnxpert.lower.aten.windows import batched, padded, per_axis, taps, window_count
+from onnxpert.lower.emitter import Emitter, Refusal
+from onnxpert.lower.lowering import lowering
+from onnxpert.lower.shapes import product
+from onnxpert.lower.symbols import Size
+
+aten = torch.ops.aten
+
+_MAX_KERNELS = {torch.float32, torch.float64, torch.float16, torch.int8, torch.uint8}
+_MEAN_KERNELS = {torch.float32, torch.float16}
+
+
+def _spatial(op: Emitter, axes: int) -> Sequence[Size]:
+    """The sizes torch says the result has."""
+    out = op.out[0] if isinstance(op.out, (tuple, list)) else op.out
+    return tuple(out.shape[-axes:])
+
+
+def _lowest(dtype: torch.dtype) -> float:
+    return -math.inf if dtype.is_floating_point else torch.iinfo(dtype).min
+
+
+# ---- the largest ---------------------------------------------------------------------------
+
+
+def _max_pool(
+    op: Emitter,
+    x: ir.Value,
+    axes: int,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    indices: bool,
+) -> Any:
+    kernel = per_axis(kernel_size, axes)
+    attributes = {
+        "kernel_shape": kernel,
+        "strides": per_axis(stride, axes, kernel),
+        "pads": per_axis(padding, axes) * 2,
+        "dilations": per_axis(dilation, axes),
+        "ceil_mode": int(ceil_mode),
+    }
+    counts = _spatial(op, axes)
+    shape = (*op.shape(x)[:-axes], *counts)
+    if op.dtype(x) not in _MAX_KERNELS:
+        if indices:
+            raise Refusal(f"ONNX Runtime has no max pooling with indices for {op.dtype(x)}")
+        return _max_by_hand(op, x, counts, **attributes)
+    if not indices:
+        pooled = batched(op, x, axes + 2, lambda given: op.MaxPool(given, **attributes))
+        return op.describe(pooled, shape)
+    given = x if op.rank(x) == axes + 2 else op.unsqueeze(x, 0)
+    values, places = op.MaxPool(given, **attributes, _outputs=2)
+    # ONNX counts through the whole tensor, torch anew in every channel.
+    plane = op.scalar(product(op.shape(x)[-axes:]), torch.int64)
+    places = op.Mod(places, plane)
+    if given is not x:
+        values, places = op.squeeze(values, 0), op.squeeze(places, 0)
+    return op.describe(values, shape), op.describe(places, shape)
+
+
+def _max_by_hand(
+    op: Emitter,
+    x: ir.Value,
+    counts: Sequence[Size],
+    kernel_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    ceil_mode: int,
+) -> ir.Value:
+    own = op.dtype(x)
+    wide = torch.int32 if own is torch.int16 else own
+    around = pads[: len(kernel_shape)]
+    # The last window of the ceil mode may reach beyond the padding, by less than a stride.
+    behind = [pad + (step - 1) * ceil_mode for pad, step in zip(around, strides, strict=True)]
+    grid = padded(op, op.cast(x, wide), around, behind, _lowest(own))
+    pieces = taps(op, grid, kernel_shape, strides, dilations, counts)
+    return op.cast(functools.reduce(op.Max, pieces), own)
+
+
+def _max_lowering(overload: Any, axes: int, indices: bool) -> Any:
+    @lowering(overload)
+    def max_pool(
+        op: Emitter,
+        self: ir.Value,
+        kernel_size: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Any:
+        return _max_pool(
+            op, self, axes, kernel_size, stride, padding, dilation, ceil_mode, indices
+        )
+
+    return max_pool
+
+
+max_pool1d = _max_lowering(aten.max_pool1d.default, 1, False)
+max_pool2d = _max_lowering(aten.max_pool2d.default, 2, False)
+max_pool3d = _max_lowering(aten.max_pool3d.default, 3, False)
+max_pool1d_with_indices = _max_lowering(aten.max_pool1d_with_indices.default, 1, True)
+max_pool2d_with_indices = _max_lowering(aten.max_pool2d_with_indices.default, 2, True)
+max_pool3d_with_indices = _max_lowering(aten.max_pool3d_with_indices.default, 3, True)
+
+
+# ---- the mean ------------------------------------------------------------------------------
+
+
+def _avg_pool(
+    op: Emitter,
+    x: ir.Value,
+    axes: int,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> ir.Value:
+    kernel = per_axis(kernel_size, axes)
+    steps, around = per_axis(stride, axes, kernel), per_axis(padding, axes)
+    counts = _spatial(op, axes)
+    shape = (*op.shape(x)[:-axes], *counts)
+    if not op.dtype(x).is_floating_point:
+        raise Refusal(f"the mean of {op.dtype(x)} windows is not in ONNX")
+    if op.dtype(x) not in _MEAN_KERNELS or (divisor and ceil_mode):
+        total = _sum_by_hand(op, x, kernel, steps, around, ceil_mode, counts)
+        if divisor:
+            return op.Div(total, float(divisor))
+        members = _members(op, x, kernel, steps, around, ceil_mode, count_include_pad, counts)
+        return op.Div(total, members)
+    mean = batched(
+        op,
+        x,
+        axes + 2,
+        lambda given: op.AveragePool(
+            given,
+            kernel_shape=kernel,
+            strides=steps,
+            pads=around * 2,
+            ceil_mode=int(ceil_mode),
+            count_include_pad=int(count_include_pad or bool(divisor)),
+        ),
+    )
+    op.describe(mean, shape)
+    factor = math.prod(kernel) / divisor if divisor else 1.0
+    return mean if factor == 1 else op.Mul(mean, factor)
+
+
+def _sum_by_hand(
+    op: Emitter,
+    x: ir.Value,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    around: Sequence[int],
+    ceil_mode: bool,
+    counts: Sequence[Size],
+) -> ir.Value:
+    behind = [pad + (step - 1) * ceil_mode for pad, step in zip(around, stride, strict=True)]
+    grid = padded(op, x, around, behind, 0)
+    return functools.reduce(op.Add, taps(op, grid, kernel, stride, [1] * len(kernel), counts))
+
+
+def _members(
+    op: Emitter,
+    x: ir.Value,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    around: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    counts: Sequence[Size],
+) -> ir.Value:
+    """How many elements each window has: the same sum, over ones."""
+    axes = len(kernel)
+    ones = op.Expand(op.const(1, op.dtype(x)), op.ints(op.shape(x)[-axes:]))
+    op.describe(ones, op.shape(x)[-axes:])
+    if count_include_pad:
+        ones = padded(op, ones, around, around, 1)
+        behind = [(step - 1) * ceil_mode for step in stride]
+        grid = padded(op, ones, [0] * axes, behind, 0)
+        return functools.reduce(op.Add, taps(op, grid, kernel, stride, [1] * axes, counts))
+    return _sum_by_hand(op, ones, kernel, stride, around, ceil_mode, counts)
+
+
+def _avg_lowering(overload: Any, axes: int) -> Any:
+    @lowering(overload)
+    def avg_pool(
+        op: Emitter,
+        self: ir.Value,
+        kernel_size: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> ir.Value:
+        return _avg_pool(
+            op,
+            self,
+            axes,
+            kernel_size,
+            stride,
+            padding,
+            ceil_mode,
+            count_include_pad,
+            divisor_override,
+        )
+
+    return avg_pool
+
+
+avg_pool1d = _avg_lowering(aten.avg_pool1d.default, 1)
+avg_pool2d = _avg_lowering(aten.avg_pool2d.default, 2)
+avg_pool3d = _avg_lowering(aten.avg_pool3d.default, 3)
+
+
+# ---- back again ----------------------------------------------------------------------------
+
+
+@lowering(aten.max_unpool2d.default, aten.max_unpool3d.default)
+def max_unpool(
+    op: Emitter,
+    self: ir.Value,
+    indices: ir.Value,
+    output_size: Sequence[Size],
+    stride: Any = None,
+    padding: Any = None,
+) -> ir.Value:
+    axes = len(output_size)
+    sizes = op.shape(self)
+    outer, inner = sizes[:-axes], product(sizes[-axes:])
+    flat = (*outer, product(output_size))
+    blank = op.describe(op.Expand(op.const(0, op.dtype(self)), op.ints(flat)), flat)
+    filled = op.ScatterElements(
+        blank,
+        op.reshape(indices, (*outer, inner)),
+        op.reshape(self, (*outer, inner)),
+        axis=-1,
+    )
+    return op.reshape(op.describe(filled, flat), (*outer, *output_size))
