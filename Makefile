@@ -49,7 +49,8 @@ docs: $(READY) ## write docs/rules/ and docs/lowerings.md from the catalogues
 new: ## start an entry: make new KIND=rule ID=SHP202 NAME=some-name
 	@$(PYTHON) tools/new_entry.py "$(KIND)" --id "$(ID)" --name "$(NAME)"
 
-bench: $(ZOO_READY) ## measure against torch's exporter, write docs/benchmarks.md
+# Another torch may have no torchvision, so no timm: the page then says which models are missing.
+bench: $(if $(filter $(BENCH_TORCH),$(TORCH)),$(ZOO_READY),$(READY)) ## measure against torch's exporters, write docs/benchmarks.md
 	$(PY) benchmarks/run.py $(ARGS)
 
 hooks: $(READY) ## check every commit (pre-commit)

@@ -33,7 +33,6 @@ def measure(name: str, exporter_name: str, directory: Path, repeats: int = 1) ->
 
     The first export is the cold one; the least of the others is the warm one."""
     model, exporter = MODELS[name], EXPORTERS[exporter_name]
-    torch.set_num_threads(1)
     try:
         model.build()
     except Exception as error:
@@ -182,6 +181,7 @@ def main() -> None:
     parser.add_argument("--answer", type=Path, required=True, help="the file to answer in")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
     try:
         cost = measure(options.model, options.exporter, options.directory, options.repeats)
         answer: dict[str, object] = {"cost": asdict(cost)}

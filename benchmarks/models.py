@@ -135,7 +135,13 @@ def gpt2(layers: int) -> Built:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     config = GPT2Config(
-        n_embd=256, n_layer=layers, n_head=8, vocab_size=VOCABULARY, use_cache=False
+        n_embd=256,
+        n_layer=layers,
+        n_head=8,
+        vocab_size=VOCABULARY,
+        bos_token_id=1,
+        eos_token_id=2,
+        use_cache=False,
     )
     return text(GPT2LMHeadModel(config))
 

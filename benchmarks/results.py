@@ -48,7 +48,9 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """One file in the runtime, or the model in eager torch. Milliseconds of the calling thread."""
+    """One file in the runtime, or the model in eager torch. Milliseconds of the calling thread.
+
+    The exporter "NAME again" is the file of NAME once more: what it differs by is noise."""
 
     model: str
     exporter: str
@@ -56,15 +58,13 @@ class Latency:
     p10_ms: float | None = None
     samples: int = 0
     difference: float | None = None  # the largest to eager, at sizes that were not exported
-    scale: float | None = None  # the largest value of eager there
+    relative: float | None = None  # ... as a part of the largest value of its output
     error: str = ""
 
     @property
     def wrong(self) -> bool:
         """Far beyond what another order of float32 additions explains, or not to be run at all."""
-        if self.error or self.difference is None:
-            return True
-        return not self.difference <= 1e-3 * max(1.0, self.scale or 0.0)
+        return bool(self.error) or self.relative is None or not self.relative <= 1e-3
 
 
 Measured = TypeVar("Measured", Cost, Latency)
@@ -114,16 +114,14 @@ def _of(rows: Iterable[Measured], model: str, exporter: str) -> Measured | None:
 
 def said(error: BaseException) -> str:
     """An exception on one line, with the one it came from."""
-    line = _headline(error)
     root = error
     while root.__cause__ is not None:
         root = root.__cause__
-    return line if root is error else f"{line}; from {_headline(root)}"
+    return _line(error) if root is error else f"{_line(error)}; from {_line(root)}"
 
 
-def _headline(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+def _line(error: BaseException) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 

@@ -40,13 +40,22 @@ def test_largest(sizes: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     assert_same(lambda x: pool(x, wanted), x[0])
 
 
-@pytest.mark.parametrize("wanted", [(1, 1), (4, 3), (8, 6), (None, 2)])
+@pytest.mark.parametrize("wanted", [(1, 1), (4, 3), (8, 6)])
 def test_at_other_sizes(wanted: tuple[int, int]) -> None:
     dims = ({0: "batch", 2: "height", 3: "width"},)
     x, others = torch.randn(2, 3, 8, 6), [[torch.randn(1, 3, 5, 13)], [torch.randn(1, 3, 2, 3)]]
     assert_same(lambda x: F.adaptive_avg_pool2d(x, wanted), x, dynamic=dims, others=others)
     assert_same(
         lambda x: F.adaptive_max_pool2d(x, wanted, return_indices=True), x, dynamic=dims, others=others
+    )
+
+
+def test_an_axis_that_keeps_its_size() -> None:
+    assert_same(
+        lambda x: F.adaptive_avg_pool2d(x, (None, 2)),
+        torch.randn(2, 3, 8, 6),
+        dynamic=({2: "height", 3: "width"},),
+        others=[[torch.randn(2, 3, 5, 13)]],
     )
 
 

@@ -13,6 +13,7 @@ from onnxpert.capture.flat import Flat, fed
 from onnxpert.capture.inputs import traced_example
 from onnxpert.capture.places import guards_with_places
 from onnxpert.capture.program import captured
+from onnxpert.capture.recorder import without_fast_paths
 from onnxpert.capture.state import untouched
 from onnxpert.core.types import Captured, DimSpec, InputLeaf, Loaded, replace
 
@@ -21,7 +22,7 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
     """The model by way of `torch.export.export`; raises whatever that raises."""
     flat = Flat(loaded)
     leaves = fed(loaded)
-    with untouched(loaded.module) as changes, guards_with_places():
+    with untouched(loaded.module) as changes, guards_with_places(), without_fast_paths():
         program = torch.export.export(
             flat,
             tuple(map(_example, leaves)),

@@ -23,7 +23,7 @@ def guards_of(environment: Any) -> tuple[Guard, ...]:
 def _line(sloc: Any) -> Location | None:
     if isinstance(sloc, Place):
         return location(sloc.frames)
-    frame = getattr(sloc, "framework_loc", None)  # a program made elsewhere
+    frame: Any = getattr(sloc, "framework_loc", None)  # a program made elsewhere
     if not hasattr(frame, "filename"):
         return None
     return location([(frame.filename, frame.lineno, frame.name)])

@@ -52,7 +52,8 @@ class Place(SLoc):
 @contextmanager
 def guards_with_places() -> Iterator[None]:
     """While on, every assumption on a size remembers the user's line that made it."""
-    plain = ShapeEnv._get_sloc
+    environments: Any = ShapeEnv
+    plain = environments._get_sloc  # noqa: SLF001
 
     def placed(environment: ShapeEnv, framework_loc: str | None = None) -> Any:
         # Strict torch.export reads bytecode: the user's frames are not on Python's stack then.
@@ -62,8 +63,8 @@ def guards_with_places() -> Iterator[None]:
             return plain(environment, framework_loc)
         return Place(framework_loc, None, frames)
 
-    ShapeEnv._get_sloc = placed  # type: ignore[method-assign]
+    environments._get_sloc = placed  # noqa: SLF001
     try:
         yield
     finally:
-        ShapeEnv._get_sloc = plain  # type: ignore[method-assign]
+        environments._get_sloc = plain  # noqa: SLF001

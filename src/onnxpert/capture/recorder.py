@@ -260,6 +260,17 @@ def exporting() -> Iterator[None]:
 
 
 @contextmanager
+def without_fast_paths() -> Iterator[None]:
+    """A transformer layer in evaluation is one kernel of torch's own; here it shall be its parts."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
+@contextmanager
 def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
     """Everything that has to be on while the model runs."""
     from torch._dispatch.python import enable_python_dispatcher
@@ -267,6 +278,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(exporting())
         stack.enter_context(guards_with_places())
+        stack.enter_context(without_fast_paths())
         # A compiled part runs as the Python it was made from: what a compiler sees under this mode
         # is of no use to us, and what it keeps of it would spoil the user's next call.
         stack.enter_context(torch.compiler.set_stance("force_eager"))

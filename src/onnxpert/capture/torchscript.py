@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch._C import _jit_pass_inline
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.places import interpreted
 from onnxpert.capture.torchscript_builtins import BUILTINS, NUMBERS, NotUnderstoodError
@@ -18,7 +21,8 @@ from onnxpert.core.source import Frame
 
 _SCRIPTED = re.compile(r'File "([^"]+)", line (\d+)')
 _TRACED = re.compile(r"^(.+?)\((\d+)\): (\S+)$", re.MULTILINE)
-_NUMBER = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
+_SYMBOL = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_NUMBER = (int, float, bool, *_SYMBOL)
 
 
 def script_parts(model: Any) -> list[Any]:
@@ -36,16 +40,18 @@ class Interpreter:
     def __init__(self, enter: Callable[[Any], Any]) -> None:
         self._enter = enter
         self._attributes: dict[tuple[int, str], Any] = {}  # what a run wrote; the module stays
+        self.written: list[tuple[Any, str]] = []
 
     def module(self, module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        return self._method(module, "forward", args, kwargs)
+        return self.method(module, "forward", args, kwargs)
 
     def function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         given = _arguments(function.schema.arguments, args, kwargs)
         return self._graph(_inlined(function.graph), given)
 
-    def _method(self, module: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        method = getattr(module, name)
+    def method(self, module: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        # A traced module's own `forward` is a Python function without a graph.
+        method = module._c._get_method(name)  # noqa: SLF001
         given = _arguments(method.schema.arguments[1:], args, kwargs)
         with self._enter(module):
             return self._graph(_inlined(method.graph), [module, *given])
@@ -61,13 +67,14 @@ class Interpreter:
 
     def write(self, owner: Any, name: str, value: Any) -> None:
         self._attributes[id(owner), name] = value
+        self.written.append((owner, name))
 
 
 class _Run:
     """One graph being run: what its values are."""
 
     def __init__(self, interpreter: Interpreter) -> None:
-        self._interpreter = interpreter
+        self.interpreter = interpreter
         self._values: dict[int, Any] = {}
 
     def block(self, block: Any, given: Sequence[Any]) -> list[Any]:
@@ -109,65 +116,62 @@ class _Run:
         if not node.schema() or node.schema() == "(no schema)":
             raise NotUnderstoodError(kind)
         if _takes_number_for_tensor(node, inputs) or not _about_tensors(node):
-            return _on_numbers(kind, inputs)
+            return _on_numbers(node, inputs)
         return _overload(node)(inputs)
 
-    # ---- what has blocks, attributes or structure --------------------------------------------
 
-    def _branch(self, node: Any, inputs: list[Any]) -> Sequence[Any]:
-        then, otherwise = node.blocks()
-        return self.block(then if inputs[0] else otherwise, ())
+# ---- nodes with blocks, attributes or structure ----------------------------------------------
 
-    def _loop(self, node: Any, inputs: list[Any]) -> Sequence[Any]:
-        (body,) = node.blocks()
-        turns, go_on, *carried = inputs
-        turn = 0
-        while go_on and turn < turns:
-            go_on, *carried = self.block(body, [turn, *carried])
-            turn += 1
-        return carried
 
-    def _get(self, node: Any, inputs: list[Any]) -> Sequence[Any]:
-        return [self._interpreter.read(inputs[0], node.s("name"))]
+def _branch(run: _Run, node: Any, inputs: list[Any]) -> Sequence[Any]:
+    then, otherwise = node.blocks()
+    return run.block(then if inputs[0] else otherwise, ())
 
-    def _set(self, node: Any, inputs: list[Any]) -> Sequence[Any]:
-        self._interpreter.write(inputs[0], node.s("name"), inputs[1])
-        return ()
 
-    def _call_method(self, node: Any, inputs: list[Any]) -> Sequence[Any]:
-        module, *args = inputs
-        return [self._interpreter._method(module, node.s("name"), args, {})]
+def _loop(run: _Run, node: Any, inputs: list[Any]) -> Sequence[Any]:
+    (body,) = node.blocks()
+    turns, go_on, *carried = inputs
+    turn = 0
+    while go_on and turn < turns:
+        go_on, *carried = run.block(body, [turn, *carried])
+        turn += 1
+    return carried
 
-    def _unpack(self, node: Any, inputs: list[Any]) -> Sequence[Any]:
-        return tuple(inputs[0])
 
-    def _list(self, node: Any, inputs: list[Any]) -> Sequence[Any]:
-        return [list(inputs)]
+def _get(run: _Run, node: Any, inputs: list[Any]) -> Sequence[Any]:
+    return [run.interpreter.read(inputs[0], node.s("name"))]
 
-    def _tuple(self, node: Any, inputs: list[Any]) -> Sequence[Any]:
-        return [tuple(inputs)]
 
-    def _dict(self, node: Any, inputs: list[Any]) -> Sequence[Any]:
-        return [dict(zip(inputs[::2], inputs[1::2], strict=True))]
+def _set(run: _Run, node: Any, inputs: list[Any]) -> Sequence[Any]:
+    run.interpreter.write(inputs[0], node.s("name"), inputs[1])
+    return ()
 
-    def _nothing(self, node: Any, inputs: list[Any]) -> Sequence[Any]:
-        return [None] * node.outputsSize()
+
+def _call_method(run: _Run, node: Any, inputs: list[Any]) -> Sequence[Any]:
+    module, *args = inputs
+    return [run.interpreter.method(module, node.s("name"), args, {})]
+
+
+def _nothing(_: _Run, node: Any, __: list[Any]) -> Sequence[Any]:
+    return [None] * node.outputsSize()
 
 
 _STRUCTURAL: dict[str, Callable[[_Run, Any, list[Any]], Sequence[Any]]] = {
-    "prim::If": _Run._branch,
-    "prim::Loop": _Run._loop,
-    "prim::GetAttr": _Run._get,
-    "prim::SetAttr": _Run._set,
-    "prim::CallMethod": _Run._call_method,
-    "prim::ListUnpack": _Run._unpack,
-    "prim::TupleUnpack": _Run._unpack,
-    "prim::ListConstruct": _Run._list,
-    "prim::TupleConstruct": _Run._tuple,
-    "prim::DictConstruct": _Run._dict,
-    "prim::Print": _Run._nothing,
-    "prim::Uninitialized": _Run._nothing,
-    "aten::warn": _Run._nothing,
+    "prim::If": _branch,
+    "prim::Loop": _loop,
+    "prim::GetAttr": _get,
+    "prim::SetAttr": _set,
+    "prim::CallMethod": _call_method,
+    "prim::ListUnpack": lambda _, __, inputs: tuple(inputs[0]),
+    "prim::TupleUnpack": lambda _, __, inputs: tuple(inputs[0]),
+    "prim::ListConstruct": lambda _, __, inputs: [list(inputs)],
+    "prim::TupleConstruct": lambda _, __, inputs: [tuple(inputs)],
+    "prim::DictConstruct": lambda _, __, inputs: [
+        dict(zip(inputs[::2], inputs[1::2], strict=True))
+    ],
+    "prim::Print": _nothing,
+    "prim::Uninitialized": _nothing,
+    "aten::warn": _nothing,
 }
 
 
@@ -176,7 +180,7 @@ def _inlined(graph: Any) -> Any:
     if not any(True for _ in graph.findAllNodes("prim::CallFunction")):
         return graph
     copy = graph.copy()
-    torch._C._jit_pass_inline(copy)
+    _jit_pass_inline(copy)
     return copy
 
 
@@ -217,21 +221,24 @@ def _takes_number_for_tensor(node: Any, inputs: Sequence[Any]) -> bool:
 
 
 def _is_known(value: Any) -> bool:
-    fake = torch._subclasses.fake_tensor.FakeTensor
-    return isinstance(value, torch.Tensor) and not isinstance(value, fake) and value.numel() == 1
+    real = isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor)
+    return real and value.numel() == 1
 
 
-def _on_numbers(kind: str, inputs: Sequence[Any]) -> Any:
-    plain = [value.item() if isinstance(value, torch.Tensor) else value for value in inputs]
-    body = NUMBERS.get(kind.partition("::")[2])
-    if body is None:
-        raise NotUnderstoodError(kind)
-    return body(*plain)
+def _on_numbers(node: Any, inputs: Sequence[Any]) -> Any:
+    with _disable_current_modes():  # a constant of the script is a number, not a thing to record
+        plain = [value.item() if isinstance(value, torch.Tensor) else value for value in inputs]
+    body = NUMBERS.get(node.kind().partition("::")[2])
+    if body is not None:
+        return body(*plain)
+    if any(isinstance(value, _SYMBOL) for value in plain):  # torch would make a number of it
+        raise NotUnderstoodError(node.kind())
+    return _overload(node)(plain)
 
 
 def _about_tensors(node: Any) -> bool:
     values = (*node.inputs(), *node.outputs())
-    return any("Tensor" in value.type().str() for value in values)
+    return any("Tensor" in value.type().annotation_str for value in values)
 
 
 def _frames(node: Any) -> tuple[Frame, ...]:
@@ -248,7 +255,7 @@ def _frames(node: Any) -> tuple[Frame, ...]:
 @contextmanager
 def interpreting(interpreter: Interpreter) -> Iterator[None]:
     """While on, calls of TorchScript from Python are read instead of run."""
-    kinds = (torch.jit.ScriptModule, torch.jit.ScriptFunction)
+    kinds: tuple[Any, ...] = (torch.jit.ScriptModule, torch.jit.ScriptFunction)
     before = [kind.__dict__.get("__call__") for kind in kinds]
 
     def module(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -257,8 +264,8 @@ def interpreting(interpreter: Interpreter) -> Iterator[None]:
     def function(self: Any, *args: Any, **kwargs: Any) -> Any:
         return interpreter.function(self, args, kwargs)
 
-    torch.jit.ScriptModule.__call__ = module
-    torch.jit.ScriptFunction.__call__ = function
+    for kind, call in zip(kinds, (module, function), strict=True):
+        kind.__call__ = call
     try:
         yield
     finally:

@@ -28,7 +28,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _raise(message: Any, *rest: Any) -> Any:
+def _raise(message: Any, *_: Any) -> Any:
     raise RuntimeError(str(message).removeprefix("AssertionError: "))
 
 
@@ -51,7 +51,9 @@ def _to_int(value: Any) -> Any:
 
 def _to_float(value: Any) -> Any:
     value = _number(value)
-    return torch.sym_float(value) if isinstance(value, torch.SymInt) else float(value)
+    if isinstance(value, torch.SymInt):
+        return torch.sym_float(value)  # type: ignore[no-untyped-call]
+    return float(value)
 
 
 def _convert(value: Any, *rest: Any) -> Any:
@@ -92,6 +94,14 @@ def _true_divide(a: Any, b: Any, *rounding: Any) -> Any:
     return math.trunc(a / b) if rounding and rounding[0] == "trunc" else a / b
 
 
+def _least(a: Any, *b: Any) -> Any:
+    return torch.sym_min(a, b[0]) if b else min(a)  # type: ignore[no-untyped-call]
+
+
+def _largest(a: Any, *b: Any) -> Any:
+    return torch.sym_max(a, b[0]) if b else max(a)  # type: ignore[no-untyped-call]
+
+
 def _format(text: str, *values: Any) -> str:
     return text.format(*values)
 
@@ -110,8 +120,8 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "prim::layout": lambda value: value.layout,
     "prim::is_cuda": lambda value: value.is_cuda,
     "prim::shape": _size,
-    "prim::min": lambda *values: torch.sym_min(*values) if len(values) == 2 else min(*values),
-    "prim::max": lambda *values: torch.sym_max(*values) if len(values) == 2 else max(*values),
+    "prim::min": _least,
+    "prim::max": _largest,
     "prim::requires_grad": lambda value: False,
     "aten::size": _size,
     "aten::dim": lambda value: value.dim(),
@@ -174,7 +184,9 @@ NUMBERS: dict[str, Callable[..., Any]] = {
     "ceil": math.ceil,
     "round": round,
     "trunc": math.trunc,
-    "sqrt": lambda value: torch.sym_sqrt(value) if isinstance(value, torch.SymInt) else math.sqrt(value),
+    "sqrt": lambda value: (
+        torch.sym_sqrt(value) if isinstance(value, torch.SymInt) else math.sqrt(value)
+    ),
     "log": math.log,
     "exp": math.exp,
     "slice": _slice,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, TypeAlias
 
 import onnx_ir as ir
@@ -49,15 +50,25 @@ def result_type(*values: tuple[torch.dtype, int] | Scalar) -> torch.dtype:
     """torch's promotion of tensors, given as (dtype, rank), and Python numbers.
 
     Tensors with dimensions outrank 0-d tensors, which outrank numbers, within one category."""
+    return _promoted(
+        tuple(
+            (value[0], min(value[1], 1)) if isinstance(value, tuple) else _number_like(value)
+            for value in values
+        )
+    )
+
+
+@functools.cache
+def _promoted(kinds: tuple[Any, ...]) -> torch.dtype:
     stand_ins = [
-        torch.empty((1,) * min(value[1], 1), dtype=value[0], device="meta")
-        if isinstance(value, tuple)
-        else _number_like(value)
-        for value in values
+        torch.empty((1,) * kind[1], dtype=kind[0], device="meta")
+        if isinstance(kind, tuple)
+        else kind(1)
+        for kind in kinds
     ]
-    promoted = stand_ins[0]
     if len(stand_ins) == 1:
-        return promoted.dtype if isinstance(promoted, torch.Tensor) else python_kind(values[0])
+        (only,) = stand_ins
+        return only.dtype if isinstance(only, torch.Tensor) else python_kind(only)
     if len(stand_ins) == 2:
         return torch.result_type(*stand_ins)
     # torch.result_type takes two; the categories make it associative only in this order.
@@ -68,11 +79,10 @@ def result_type(*values: tuple[torch.dtype, int] | Scalar) -> torch.dtype:
     )[1]
 
 
-def _number_like(value: Scalar) -> Any:
-    if isinstance(value, torch.SymInt):
-        return 1
-    if isinstance(value, torch.SymFloat):
-        return 1.0
-    if isinstance(value, torch.SymBool):
-        return True
-    return value
+def _number_like(value: Scalar) -> type[Any]:
+    """The Python type a number stands for; its value never matters to promotion."""
+    if isinstance(value, (bool, torch.SymBool)):
+        return bool
+    if isinstance(value, (int, torch.SymInt)):
+        return int
+    return complex if isinstance(value, complex) else float

@@ -494,15 +494,24 @@ def _constant_name(tensor: ir.TensorProtocol) -> str:
     return f"{kind}_{text}" if len(text) <= 24 else f"const_{kind}"
 
 
+_ATTRIBUTES: dict[type[Any], Callable[[str, Any], ir.Attr]] = {
+    bool: lambda name, value: ir.AttrInt64(name, int(value)),
+    int: ir.AttrInt64,
+    float: ir.AttrFloat32,
+    str: ir.AttrString,
+    ir.DataType: lambda name, value: ir.AttrInt64(name, int(value)),
+}
+
+
 def _attribute(name: str, value: Any) -> ir.Attr:
+    """Straight from the type: onnx-ir's own conversion tries every protocol on every value."""
     if isinstance(value, ir.Attr):
         return value
-    if isinstance(value, bool):
-        value = int(value)
-    if isinstance(value, ir.DataType):
-        return ir.AttrInt64(name, int(value))
-    if isinstance(value, (list, tuple)) and not value:
-        return ir.AttrInt64s(name, [])
+    make = _ATTRIBUTES.get(type(value))
+    if make is not None:
+        return make(name, value)
+    if isinstance(value, (list, tuple)) and all(type(item) is int for item in value):
+        return ir.AttrInt64s(name, list(value))
     return ir.convenience.convert_attribute(name, value)
 
 

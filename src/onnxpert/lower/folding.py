@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,14 @@ def _divide(a: Array, b: Array) -> Array | None:
         return a / b
     if (b == 0).any():
         return None
-    return np.trunc(a / b).astype(a.dtype) if (a < 0).any() or (b < 0).any() else a // b
+    quotient = a // b
+    return quotient + ((a % b != 0) & ((a < 0) != (b < 0)))  # towards zero, as ONNX divides
+
+
+def _modulo(a: Array, b: Array, fmod: int = 0) -> Array | None:
+    if (b == 0).any():
+        return None
+    return np.fmod(a, b) if fmod else np.mod(a, b)
 
 
 def _slice(data: Array, starts: Array, ends: Array, *rest: Array) -> Array:
@@ -53,9 +61,9 @@ _FOLDS: dict[str, Callable[..., Array | None]] = {
     "Mul": lambda a, b: a * b,
     "Div": _divide,
     "Neg": lambda a: -a,
-    "Mod": lambda a, b: None if (b == 0).any() else np.mod(a, b),
-    "Max": lambda *a: np.maximum.reduce(a) if len(a) > 1 else a[0],
-    "Min": lambda *a: np.minimum.reduce(a) if len(a) > 1 else a[0],
+    "Mod": _modulo,
+    "Max": lambda *a: functools.reduce(np.maximum, a),
+    "Min": lambda *a: functools.reduce(np.minimum, a),
     "Concat": lambda *a, axis: np.concatenate(a, axis),
     "Gather": lambda data, index, axis=0: np.take(data, index, axis),
     "Slice": _slice,
@@ -87,7 +95,8 @@ def fold(op_type: str, inputs: Sequence[Array | None], attributes: Attributes) -
         return None
     if sum(value.size for value in present) > LARGEST:
         return None
-    result = body(*present, **attributes)
+    with np.errstate(all="ignore"):  # infinities and NaN are as good as other constants
+        result = body(*present, **attributes)
     if result is None or result.size > LARGEST:
         return None
     wanted = None if op_type in {"Equal", "Less", "Greater", "Where"} else present[0].dtype

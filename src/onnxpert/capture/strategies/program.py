@@ -28,20 +28,23 @@ def program(loaded: Loaded) -> Captured:
     names = []
     leaves = []
     for spec, leaf in zip(specs, loaded.leaves, strict=True):
-        if isinstance(spec.arg, SymIntArgument) and leaf.scalar is None:
-            # The program's word: this number varies, whether or not it was asked for again.
-            leaf = replace(leaf, scalar=DimSpec(asked=False))
+        # The program's word: this number varies, whether or not it was asked for again.
+        varies = isinstance(spec.arg, SymIntArgument) and leaf.scalar is None
+        leaves.append(replace(leaf, scalar=DimSpec(asked=False)) if varies else leaf)
         if not isinstance(spec.arg, ConstantArgument):
             names.append(leaf.name)
         elif isinstance(leaf.value, torch.Tensor):
-            raise TypeError(f"the program was exported with a constant in the place of `{leaf.name}`")
-        leaves.append(leaf)
+            raise TypeError(f"the program was exported with a constant for `{leaf.name}`")
 
     def outputs(values: Sequence[Any]) -> tuple[list[Any], tuple[str, ...]]:
         return _outputs(values, given.call_spec.out_spec)
 
     return captured(
-        given, replace(loaded, leaves=tuple(leaves)), "exported program", users=names, outputs=outputs
+        given,
+        replace(loaded, leaves=tuple(leaves)),
+        "exported program",
+        users=names,
+        outputs=outputs,
     )
 
 

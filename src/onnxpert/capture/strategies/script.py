@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
+from torch._C import DisableTorchFunctionSubclass
 
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.strategies.recorded import record
 from onnxpert.capture.strategy import strategy
 from onnxpert.capture.torchscript import Interpreter, interpreting, script_parts
 from onnxpert.capture.torchscript_builtins import NotUnderstoodError
-from onnxpert.core.types import Captured, Loaded
+from onnxpert.core.types import Captured, Loaded, replace
 
 
 def _has_script(loaded: Loaded) -> bool:
@@ -23,28 +24,35 @@ def _has_script(loaded: Loaded) -> bool:
 @strategy("torchscript", rung=8, takes=_has_script)
 def script(loaded: Loaded) -> Captured:
     try:
-        return record(loaded, "torchscript", lambda recorder: _read(recorder, loaded.module))
+        return _read(loaded)
     except NotUnderstoodError:
         # torch's own interpreter knows all of it, and makes a number of every size it meets.
-        return record(loaded, "torchscript", lambda recorder: _run())
+        return record(loaded, "torchscript", lambda _: _run())
 
 
-def _read(recorder: Recorder, model: Any) -> AbstractContextManager[None]:
-    paths = {}
-    if isinstance(model, torch.nn.Module):
-        paths = {id(part): name for name, part in model.named_modules()}
+def _read(loaded: Loaded) -> Captured:
+    model = loaded.module
+    parts = model.named_modules() if isinstance(model, torch.nn.Module) else ()
+    paths = {id(part): name for name, part in parts}
+    interpreters: list[Interpreter] = []
 
-    @contextmanager
-    def enter(module: Any) -> Iterator[None]:
-        recorder.modules.append(paths.get(id(module), recorder.modules[-1]))
-        yield  # after an exception the path stays: it says where
-        recorder.modules.pop()
+    def around(recorder: Recorder) -> AbstractContextManager[None]:
+        @contextmanager
+        def enter(module: Any) -> Iterator[None]:
+            recorder.modules.append(paths.get(id(module), recorder.modules[-1]))
+            yield  # after an exception the path stays: it says where
+            recorder.modules.pop()
 
-    return interpreting(Interpreter(enter))
+        interpreters.append(Interpreter(enter))
+        return interpreting(interpreters[0])
+
+    captured = record(loaded, "torchscript", around)
+    written = [f"{paths.get(id(owner), '')}.{name}".lstrip(".") for owner, name in interpreters[0].written]
+    return replace(captured, written=(*captured.written, *dict.fromkeys(written)))  # type: ignore[no-any-return]
 
 
 @contextmanager
 def _run() -> Iterator[None]:
     # With a tensor of a class of its own, torch hands a scripted method its module twice.
-    with torch._C.DisableTorchFunctionSubclass():
+    with DisableTorchFunctionSubclass():
         yield

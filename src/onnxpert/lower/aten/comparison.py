@@ -10,7 +10,7 @@ import torch
 
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
-from onnxpert.lower.operands import call, chosen, everywhere, floating, native, promoted
+from onnxpert.lower.operands import call, chosen, everywhere, floating, promoted
 
 aten = torch.ops.aten
 Operand = Any  # ir.Value | Scalar
@@ -154,21 +154,11 @@ def clamp(op: Emitter, x: ir.Value, min: Operand = None, max: Operand = None) ->
     low = None if min is None else op.scalar(min, dtype)
     high = None if max is None else op.scalar(max, dtype)
     x = op.cast(x, dtype)
-    if all(bound is None or _is_scalar(op, bound) for bound in (low, high)):
-        return _clipped(op, x, low, high)
+    if low is not None and high is not None and op.rank(low) == 0 and op.rank(high) == 0:
+        return call(op, "Clip", x, low, high)
+    # With one bound, runtimes let Clip cut infinity down to the largest number.
     x = x if low is None else maximum(op, x, low)
     return x if high is None else minimum(op, x, high)
-
-
-def _is_scalar(op: Emitter, value: ir.Value) -> bool:
-    return op.rank(value) == 0
-
-
-def _clipped(op: Emitter, x: ir.Value, low: ir.Value | None, high: ir.Value | None) -> ir.Value:
-    dtype = op.dtype(x)
-    wide = native(op, "Clip", dtype)
-    bounds = [None if bound is None else op.cast(bound, wide) for bound in (low, high)]
-    return op.cast(op.Clip(op.cast(x, wide), *bounds), dtype)
 
 
 @lowering(aten.clamp_min.default, aten.clamp_min.Tensor)

@@ -67,7 +67,9 @@ def while_loop(
     again = _condition(_beside(op, body), cond_fn, (*results, *additional_inputs))
     outputs = [*_outputs(body, [again], [None]), *results]
     graph = _graph(body, "body", (*inputs, *carried), outputs)
-    final = op.emit("Loop", None, first, *start, _outputs=len(start), **_attributes({"body": graph}))
+    final = op.emit(
+        "Loop", None, first, *start, _outputs=len(start), **_attributes({"body": graph})
+    )
     return _described(op, final, expected)
 
 
@@ -288,7 +290,8 @@ def _copy(op: Emitter, value: ir.Value) -> ir.Value:
     op.nodes.append(node)
     result = node.outputs[0]
     result.name = op.shared.values.unique(f"{value.name}_out")
-    result.dtype = value.dtype
+    if value.dtype is not None:
+        result.dtype = value.dtype
     result.meta.update({key: value.meta[key] for key in ("shape",) if key in value.meta})
     return result
 
@@ -299,7 +302,7 @@ def _graph(
     return ir.Graph(inputs, outputs, nodes=op.nodes, name=op.shared.nodes.unique(name))
 
 
-def _attributes(graphs: dict[str, ir.Graph]) -> dict[str, ir.Attr]:
+def _attributes(graphs: dict[str, ir.Graph]) -> dict[str, Any]:
     return {name: ir.AttrGraph(name, graph) for name, graph in graphs.items()}
 
 

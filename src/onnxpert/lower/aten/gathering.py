@@ -27,8 +27,8 @@ def gather(
     op: Emitter, x: ir.Value, dim: int, index: ir.Value, *, sparse_grad: bool = False
 ) -> ir.Value:
     sizes = op.shape(index)
-    if any(isinstance(size, int) and size == 0 for size in sizes):
-        return op.const(torch.empty([0 if isinstance(s, int) and s == 0 else 1 for s in sizes], dtype=op.dtype(x)))
+    if any(isinstance(size, int) and size == 0 for size in sizes):  # of any rank, says torch
+        return spread(op, op.scalar(0, op.dtype(x)), sizes)
     axis = axis_of(op, x, dim)
     data = x if op.rank(x) else op.reshape(x, (1,))
     places = index if sizes else op.reshape(index, (1,))

@@ -14,7 +14,7 @@ from onnxpert.lower.aten.windows import batched, padded, per_axis, taps, window_
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import product
-from onnxpert.lower.symbols import Size
+from onnxpert.lower.symbols import Size, concrete, is_static
 
 aten = torch.ops.aten
 
@@ -22,10 +22,48 @@ _MAX_KERNELS = {torch.float32, torch.float64, torch.float16, torch.int8, torch.u
 _MEAN_KERNELS = {torch.float32, torch.float16}
 
 
-def _spatial(op: Emitter, axes: int) -> Sequence[Size]:
-    """The sizes torch says the result has."""
-    out = op.out[0] if isinstance(op.out, (tuple, list)) else op.out
-    return tuple(out.shape[-axes:])
+def _counts(
+    sizes: Sequence[Size],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    around: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> list[Size]:
+    """How many windows there are; in ceil mode none that starts in the padding behind."""
+    found: list[Size] = []
+    for size, k, step, pad, spread in zip(sizes, kernel, stride, around, dilation, strict=True):
+        extra = step - 1 if ceil_mode else 0
+        count = window_count(size, k, step, pad, pad + extra, spread)
+        if ceil_mode:
+            count = torch.sym_min(count, (size + pad - 1) // step + 1)
+        found.append(concrete(count))
+    return found
+
+
+def _rounding(
+    sizes: Sequence[Size],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    around: Sequence[int],
+    dilation: Sequence[int],
+    counts: Sequence[Size],
+) -> int | None:
+    """The ceil_mode that gives these counts by ONNX's own formula, which drops no window.
+
+    None when axes disagree. ONNX Runtime counts as torch does, so an open size may stay as it is."""
+    if not is_static(*sizes):
+        return 1
+    for mode in (0, 1):
+        plain = [
+            window_count(size, k, step, pad, pad + (step - 1) * mode, spread)
+            for size, k, step, pad, spread in zip(
+                sizes, kernel, stride, around, dilation, strict=True
+            )
+        ]
+        if plain == list(counts):
+            return mode
+    return None
 
 
 def _lowest(dtype: torch.dtype) -> float:
@@ -47,19 +85,30 @@ def _max_pool(
     indices: bool,
 ) -> Any:
     kernel = per_axis(kernel_size, axes)
-    attributes = {
-        "kernel_shape": kernel,
-        "strides": per_axis(stride, axes, kernel),
-        "pads": per_axis(padding, axes) * 2,
-        "dilations": per_axis(dilation, axes),
-        "ceil_mode": int(ceil_mode),
-    }
-    counts = _spatial(op, axes)
+    steps, around = per_axis(stride, axes, kernel), per_axis(padding, axes)
+    spread, sizes = per_axis(dilation, axes), op.shape(x)[-axes:]
+    counts = _counts(sizes, kernel, steps, around, spread, ceil_mode)
     shape = (*op.shape(x)[:-axes], *counts)
     if op.dtype(x) not in _MAX_KERNELS:
         if indices:
             raise Refusal(f"ONNX Runtime has no max pooling with indices for {op.dtype(x)}")
-        return _max_by_hand(op, x, counts, **attributes)
+        return _max_by_hand(op, x, counts, kernel, steps, around, spread, ceil_mode)
+    mode = _rounding(sizes, kernel, steps, around, spread, counts) if ceil_mode else 0
+    behind = around
+    if mode is None:  # as much padding behind as the last window asks for
+        behind = [
+            max((count - 1) * step + d * (k - 1) + 1 - size - pad, pad)
+            for count, step, d, k, size, pad in zip(
+                counts, steps, spread, kernel, sizes, around, strict=True
+            )
+        ]
+    attributes = {
+        "kernel_shape": kernel,
+        "strides": steps,
+        "pads": [*around, *behind],
+        "dilations": spread,
+        "ceil_mode": mode or 0,
+    }
     if not indices:
         pooled = batched(op, x, axes + 2, lambda given: op.MaxPool(given, **attributes))
         return op.describe(pooled, shape)
@@ -77,19 +126,18 @@ def _max_by_hand(
     op: Emitter,
     x: ir.Value,
     counts: Sequence[Size],
-    kernel_shape: Sequence[int],
-    strides: Sequence[int],
-    pads: Sequence[int],
-    dilations: Sequence[int],
-    ceil_mode: int,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    around: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
 ) -> ir.Value:
     own = op.dtype(x)
     wide = torch.int32 if own is torch.int16 else own
-    around = pads[: len(kernel_shape)]
     # The last window of the ceil mode may reach beyond the padding, by less than a stride.
-    behind = [pad + (step - 1) * ceil_mode for pad, step in zip(around, strides, strict=True)]
+    behind = [pad + (step - 1) * ceil_mode for pad, step in zip(around, stride, strict=True)]
     grid = padded(op, op.cast(x, wide), around, behind, _lowest(own))
-    pieces = taps(op, grid, kernel_shape, strides, dilations, counts)
+    pieces = taps(op, grid, kernel, stride, dilation, counts)
     return op.cast(functools.reduce(op.Max, pieces), own)
 
 
@@ -135,11 +183,13 @@ def _avg_pool(
 ) -> ir.Value:
     kernel = per_axis(kernel_size, axes)
     steps, around = per_axis(stride, axes, kernel), per_axis(padding, axes)
-    counts = _spatial(op, axes)
+    sizes, ones = op.shape(x)[-axes:], [1] * axes
+    counts = _counts(sizes, kernel, steps, around, ones, ceil_mode)
     shape = (*op.shape(x)[:-axes], *counts)
+    mode = _rounding(sizes, kernel, steps, around, ones, counts) if ceil_mode else 0
     if not op.dtype(x).is_floating_point:
         raise Refusal(f"the mean of {op.dtype(x)} windows is not in ONNX")
-    if op.dtype(x) not in _MEAN_KERNELS or (divisor and ceil_mode):
+    if op.dtype(x) not in _MEAN_KERNELS or mode is None or (divisor and mode):
         total = _sum_by_hand(op, x, kernel, steps, around, ceil_mode, counts)
         if divisor:
             return op.Div(total, float(divisor))
@@ -154,7 +204,7 @@ def _avg_pool(
             kernel_shape=kernel,
             strides=steps,
             pads=around * 2,
-            ceil_mode=int(ceil_mode),
+            ceil_mode=mode,
             count_include_pad=int(count_include_pad or bool(divisor)),
         ),
     )
