@@ -28,7 +28,7 @@ venv: $(READY) ## the environment alone
 
 demo: $(READY) ## export and prove the bundled example
 	@mkdir -p build
-	$(VENV)/bin/onnxpert export examples/classifier.py:Classifier -o build/classifier.onnx
+	$(VENV)/bin/onnxpert export examples/classifier.py:Classifier --dynamic auto -o build/classifier.onnx
 
 test: $(READY) ## the tests, on the torch of TORCH=
 	$(PY) -m pytest -n 2 $(ARGS)

@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import resource
+import shutil
 import sys
 import time
 import warnings
@@ -29,9 +30,10 @@ class AbsentError(Exception):
 
 
 def measure(name: str, exporter_name: str, directory: Path, repeats: int = 1) -> Cost:
-    """Exports the model `1 + repeats` times, each time built anew; the last file is kept.
+    """Exports the model `1 + repeats` times, each time built anew; the first file is kept.
 
     The first export is the cold one; the least of the others is the warm one."""
+    path = directory / "model.onnx"
     model, exporter = MODELS[name], EXPORTERS[exporter_name]
     try:
         model.build()
@@ -39,41 +41,45 @@ def measure(name: str, exporter_name: str, directory: Path, repeats: int = 1) ->
         raise AbsentError(said(error)) from error
     cost = Cost(name, exporter_name, pace_s=pace())
     try:
-        _warm_up(exporter, directory)
-        cost = _first(cost, model, exporter, directory)
+        _warm_up(exporter, _beside(path, "linear"))
+        cost = _first(cost, model, exporter, path)
     except Exception as error:
         return replace(cost, error=said(error))
     try:
-        again = [_timed(model, exporter, directory)[0] for _ in range(repeats)]
+        again = [_timed(model, exporter, _beside(path, "again"))[0] for _ in range(repeats)]
         cost = replace(cost, warm_s=min(again, default=None))
     except Exception as error:
         cost = replace(cost, warm_error=said(error))
-    cost = replace(cost, pace_s=min(cost.pace_s or pace(), pace()))
+    cost = replace(cost, pace_s=((cost.pace_s or 0) + pace()) / 2)
     if not exporter.writes:
         return cost
-    path = directory / "model.onnx"
     cost = replace(cost, nodes=nodes(path), file_bytes=size(path))
     return _proven(cost, model, exporter, path)
 
 
-def _warm_up(exporter: Exporter, directory: Path) -> None:
+def _beside(path: Path, folder: str) -> Path:
+    """A path in an emptied folder: an exporter's external data may not meet another's."""
+    shutil.rmtree(path.parent / folder, ignore_errors=True)
+    (path.parent / folder).mkdir()
+    return path.parent / folder / path.name
+
+
+def _warm_up(exporter: Exporter, path: Path) -> None:
     """What an exporter imports and sets up on its first call is paid once, not for each model."""
     linear = Built(
         nn.Linear(2, 2).eval(),
         lambda batch, _sequence: ((torch.randn(batch, 2),), {}),
         ({0: torch.export.Dim.DYNAMIC},),
     )
-    exporter.export(linear, linear.inputs(*EXAMPLE), directory / "first.onnx")
+    exporter.export(linear, linear.inputs(*EXAMPLE), path)
 
 
-def _first(cost: Cost, model: Model, exporter: Exporter, directory: Path) -> Cost:
-    spent, start, peak, exact = _timed(model, exporter, directory)
+def _first(cost: Cost, model: Model, exporter: Exporter, path: Path) -> Cost:
+    spent, start, peak, exact = _timed(model, exporter, path)
     return replace(cost, cold_s=spent, start_mib=start, peak_mib=peak, peak_is_of_process=not exact)
 
 
-def _timed(
-    model: Model, exporter: Exporter, directory: Path
-) -> tuple[float, float | None, float, bool]:
+def _timed(model: Model, exporter: Exporter, path: Path) -> tuple[float, float | None, float, bool]:
     """CPU seconds; resident memory before; its peak, and whether that is of this export alone."""
     built = model.build()
     example = model.example(built, EXAMPLE)
@@ -83,14 +89,8 @@ def _timed(
     exact = reset_peak()
     start = _status("VmRSS")
     before = time.process_time()
-    exporter.export(built, example, _emptied(directory))
+    exporter.export(built, example, path)
     return time.process_time() - before, start, peak_mib(), exact
-
-
-def _emptied(directory: Path) -> Path:
-    for path in directory.iterdir():
-        path.unlink()
-    return directory / "model.onnx"
 
 
 def _proven(cost: Cost, model: Model, exporter: Exporter, path: Path) -> Cost:
@@ -135,7 +135,7 @@ def _nodes(members: object) -> int:
 
 def size(path: Path) -> int:
     """The file and its external data."""
-    return sum(part.stat().st_size for part in path.parent.iterdir())
+    return sum(part.stat().st_size for part in path.parent.iterdir() if part.is_file())
 
 
 def reset_peak() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,6 +45,14 @@ class Cost:
     def seconds(self) -> float | None:
         """The second export's; the first one's where a process exports such a model only once."""
         return self.cold_s if self.warm_s is None else self.warm_s
+
+    def over(self, other: Cost | None, *, cold: bool = False) -> float | None:
+        """How many times the cost of the other: of first exports, or where both have one of second."""
+        if other is None:
+            return None
+        cold = cold or self.warm_s is None or other.warm_s is None
+        above, below = (self.cold_s, other.cold_s) if cold else (self.warm_s, other.warm_s)
+        return above / below if above and below else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +126,13 @@ def said(error: BaseException) -> str:
     root = error
     while root.__cause__ is not None:
         root = root.__cause__
-    return _line(error) if root is error else f"{_line(error)}; from {_line(root)}"
+    return _line(error, 300) if root is error else f"{_line(error, 100)}; from {_line(root, 300)}"
 
 
-def _line(error: BaseException) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return text if len(text) <= 300 else f"{text[:297]}..."
+def _line(error: BaseException, length: int) -> str:
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", f"{type(error).__name__}: {error}")  # colours
+    text = " ".join(plain.split())
+    return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
 def write(path: Path, text: str) -> None:

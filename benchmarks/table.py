@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
 
+from benchmarks.markdown import NOTHING, Notes, code, counted, failed, table, times
 from benchmarks.results import Cost, Latency, Results, Subject
 
 YARDSTICK, DYNAMO, LEGACY, OURS = "torch.export", "dynamo", "legacy", "onnxpert"
@@ -18,36 +17,19 @@ TITLES = {
     "eager": "eager torch",
 }
 WRITERS = (DYNAMO, LEGACY, OURS)
-NOTHING = "-"
 SLACK = 1.03  # two runs of one file differ by so much
-
-Row: TypeAlias = Sequence[str]
-
-
-@dataclass(slots=True)
-class Notes:
-    """The footnotes so far; the same words are one note."""
-
-    texts: list[str] = field(default_factory=list)
-
-    def mark(self, text: str) -> str:
-        if text not in self.texts:
-            self.texts.append(text)
-        return f"[^{self.texts.index(text) + 1}]"
-
-    def lines(self) -> list[str]:
-        return [f"[^{number}]: {text}" for number, text in enumerate(self.texts, start=1)]
+BUSY = 1.3  # CPU seconds are longer ones beside busy neighbours
 
 
 def page(results: Results) -> str:
     notes = Notes()
     sections = (
         _opening(results),
+        _absent(results),
         _cost(results, notes),
         _speed(results, notes),
         _memory(results, notes),
         _growth(results),
-        _absent(results),
         notes.lines(),
     )
     return "\n\n".join("\n".join(section).rstrip() for section in sections if section) + "\n"
@@ -68,13 +50,17 @@ def _opening(results: Results) -> list[str]:
     ]
     if not setting.whole:
         lines.append("**A part of the set only.**")
-    paces = [cost.pace_s for cost in results.costs if cost.pace_s]
+    paces = _paces(results)
     if paces:
         lines.append(
-            f"A fixed piece of Python took between {min(paces):.3f} and {max(paces):.3f} s in the "
-            f"{len(paces)} processes: so steady was the machine."
+            f"A fixed piece of Python took {min(paces):.3f} to {max(paces):.3f} s in the processes that "
+            f"exported; what is from one where it took over {BUSY} times the least is marked."
         )
     return lines
+
+
+def _paces(results: Results) -> list[float]:
+    return [cost.pace_s for cost in results.costs if cost.pace_s]
 
 
 # ---- export
@@ -86,27 +72,24 @@ def _cost(results: Results, notes: Notes) -> list[str]:
     rows = [
         (
             subject.about,
-            _seconds(results.cost(subject.name, YARDSTICK), None, notes),
-            *(
-                _seconds(
-                    results.cost(subject.name, name), results.cost(subject.name, YARDSTICK), notes
-                )
-                for name in others
-            ),
+            *(_seconds(results, subject, name, notes) for name in (YARDSTICK, *others)),
             _proof(results.cost(subject.name, OURS), notes),
         )
         for subject in _present(results)
     ]
-    means = [_mean(results, name, YARDSTICK) for name in others]
-    rows.append(("geometric mean", "1.00x", *(_times(mean) for mean, _ in means), ""))
+    for title, cold in (("geometric mean", False), ("... of first exports", True)):
+        means = [_mean(results, name, YARDSTICK, cold=cold)[0] for name in others]
+        rows.append((title, "1.00x", *map(times, means), ""))
     return [
         "## Cost of an export",
         "",
         "CPU seconds on one thread, each exporter in a process of its own: the second export of the",
         "model in that process, and in brackets how many times `torch.export.export(strict=False)`",
-        "alone that is. The proof is not in onnxpert's seconds; it has its own column.",
+        "alone that is. The first export, with cold caches, is in the last line. The proof is not in",
+        "onnxpert's seconds; it has its own column. Of an LSTM, torch.export is measured with the patch by",
+        "which torch.onnx keeps the time axis dynamic: without it, it unrolls the example's length.",
         "",
-        *_table(header, rows),
+        *table(header, rows),
         "",
         *_cost_in_words(results),
     ]
@@ -120,12 +103,12 @@ def _cost_in_words(results: Results) -> list[str]:
     if above is not None:
         lines.append(
             f"onnxpert takes {above:.2f} times the CPU time of torch.export alone "
-            f"(geometric mean of {_counted(models)})."
+            f"(geometric mean of {counted(models)})."
         )
     if faster is not None:
         lines.append(
             f"torch.onnx takes {faster:.2f} times that of onnxpert "
-            f"(geometric mean of {_counted(both)})."
+            f"(geometric mean of {counted(both)})."
         )
     if left_out:
         lines.append(f"Not in the means, but there for the growth: {'; '.join(left_out)}.")
@@ -136,22 +119,26 @@ def _cost_in_words(results: Results) -> list[str]:
 def _unfit(results: Results) -> list[str]:
     """Where onnxpert was tried and gave no file, or one that it could not prove."""
     tried = [(s.about, c) for s in _present(results) if (c := results.cost(s.name, OURS))]
-    failed = [about for about, cost in tried if cost.seconds is None]
+    lost = [about for about, cost in tried if cost.seconds is None]
     unproven = [about for about, cost in tried if cost.seconds is not None and not cost.proven]
-    lines = [f"**onnxpert exports no file of: {'; '.join(failed)}.**"] if failed else []
+    lines = [f"**onnxpert exports no file of: {'; '.join(lost)}.**"] if lost else []
     return lines + ([f"**onnxpert does not prove: {'; '.join(unproven)}.**"] if unproven else [])
 
 
-def _seconds(cost: Cost | None, yardstick: Cost | None, notes: Notes) -> str:
+def _seconds(results: Results, subject: Subject, name: str, notes: Notes) -> str:
+    cost, yardstick = results.cost(subject.name, name), results.cost(subject.name, YARDSTICK)
     if cost is None:
         return NOTHING
     if cost.seconds is None:
-        return _failed(cost.error, notes)
+        return failed(cost.error, notes)
     text = f"{cost.seconds:.2f}"
-    if yardstick is not None and yardstick.seconds:
-        text += f" ({cost.seconds / yardstick.seconds:.2f}x)"
+    ratio = cost.over(yardstick)
+    if ratio is not None and cost is not yardstick:
+        text += f" ({times(ratio)})"
     if cost.warm_error:
-        text += notes.mark(f"The first export: a second one fails. {_code(cost.warm_error)}")
+        text += notes.mark(f"The first export: a second one fails. {code(cost.warm_error)}")
+    if cost.pace_s and cost.pace_s > BUSY * min(_paces(results)):
+        text += notes.mark("The machine was busy with something else.")
     return text
 
 
@@ -159,17 +146,20 @@ def _proof(cost: Cost | None, notes: Notes) -> str:
     if cost is None or (cost.proof_s is None and not cost.proof_error):
         return NOTHING
     if cost.proof_s is None:
-        return _failed(cost.proof_error, notes)
+        return failed(cost.proof_error, notes)
     return f"{cost.proof_s:.2f}" if cost.proven else f"**not proven**, {cost.proof_s:.2f}"
 
 
-def _mean(results: Results, upper: str, lower: str) -> tuple[float | None, int]:
+def _mean(
+    results: Results, upper: str, lower: str, *, cold: bool = False
+) -> tuple[float | None, int]:
     """The geometric mean of seconds over seconds, and of how many models that is."""
     ratios = []
     for subject in _present(results):
         above, below = (results.cost(subject.name, name) for name in (upper, lower))
-        if subject.counted and above and below and above.seconds and below.seconds:
-            ratios.append(above.seconds / below.seconds)
+        ratio = above.over(below, cold=cold) if above and subject.counted else None
+        if ratio is not None:
+            ratios.append(ratio)
     return geometric_mean(ratios), len(ratios)
 
 
@@ -199,15 +189,15 @@ def _speed(results: Results, notes: Notes) -> list[str]:
             subject.about,
             _milliseconds(results.latency(subject.name, "eager"), notes),
             *(_milliseconds(results.latency(subject.name, name), notes) for name in WRITERS),
-            _times(ratio(results, subject.name)),
-            _times(noise(results, subject.name)),
+            times(ratio(results, subject.name)),
+            times(noise(results, subject.name)),
             *(_difference(results.latency(subject.name, name), notes) for name in WRITERS),
         )
         for subject in subjects
     ]
     ratios = {s.about: r for s in subjects if (r := ratio(results, s.name)) is not None}
-    counted = [ratios[s.about] for s in subjects if s.counted and s.about in ratios]
-    mean = _times(geometric_mean(counted))
+    in_mean = [ratios[s.about] for s in subjects if s.counted and s.about in ratios]
+    mean = times(geometric_mean(in_mean))
     rows.append(("geometric mean", *(("",) * (len(WRITERS) + 1)), mean, *(("",) * 4)))
     return [
         "## Speed of the file in ONNX Runtime",
@@ -218,7 +208,7 @@ def _speed(results: Results, notes: Notes) -> list[str]:
         "file is loaded twice and compared with itself. Differences are the largest to eager torch at two",
         "sizes other than the exported one, as a part of the largest value of that output.",
         "",
-        *_table(header, rows),
+        *table(header, rows),
         "",
         *_speed_in_words(ratios),
     ]
@@ -229,8 +219,8 @@ def _speed_in_words(ratios: dict[str, float]) -> list[str]:
         return []
     slower = {name: value for name, value in ratios.items() if value > SLACK}
     line = (
-        f"Within {SLACK - 1:.0%} of the faster of torch's files, or before it: "
-        f"{len(ratios) - len(slower)} of {_counted(len(ratios))}."
+        f"Within {SLACK - 1:.0%} of the faster of torch's files, or faster: "
+        f"{len(ratios) - len(slower)} of {counted(len(ratios))}."
     )
     names = ", ".join(f"{name} ({value:.2f}x)" for name, value in slower.items())
     return [line, f"Slower: {names}."] if slower else [line]
@@ -240,10 +230,10 @@ def ratio(results: Results, model: str) -> float | None:
     """The time of onnxpert's file over that of the faster right one of torch's."""
     ours = results.latency(model, OURS)
     rivals = [results.latency(model, name) for name in (DYNAMO, LEGACY)]
-    times = [row.p10_ms for row in rivals if row is not None and row.p10_ms and not row.wrong]
-    if ours is None or ours.p10_ms is None or ours.wrong or not times:
+    theirs = [row.p10_ms for row in rivals if row is not None and row.p10_ms and not row.wrong]
+    if ours is None or ours.p10_ms is None or ours.wrong or not theirs:
         return None
-    return ours.p10_ms / min(times)
+    return ours.p10_ms / min(theirs)
 
 
 def noise(results: Results, model: str) -> float | None:
@@ -259,7 +249,7 @@ def _milliseconds(row: Latency | None, notes: Notes) -> str:
     if row is None:
         return NOTHING
     if row.median_ms is None or row.p10_ms is None:
-        return _failed(row.error, notes)
+        return failed(row.error, notes)
     return f"{row.median_ms:.2f} / {row.p10_ms:.2f}"
 
 
@@ -305,7 +295,7 @@ def _memory(results: Results, notes: Notes) -> list[str]:
         "above what was resident before; ONNX nodes, those in subgraphs and functions too; the file and",
         "its external data in MiB.",
         "",
-        *_table(header, rows),
+        *table(header, rows),
     ]
 
 
@@ -355,7 +345,7 @@ def _growth(results: Results) -> list[str]:
         "One Llama at several depths: CPU seconds per layer (and in all). The last line is what each",
         "further layer costs, which is free of what an export costs at any depth.",
         "",
-        *_table(header, rows),
+        *table(header, rows),
     ]
 
 
@@ -384,38 +374,9 @@ def _absent(results: Results) -> list[str]:
     return [
         "## Not measured",
         "",
-        *(f"- {'; '.join(names)}: {_code(reason)}" for reason, names in why.items()),
+        *(f"- {'; '.join(names)}: {code(reason)}" for reason, names in why.items()),
     ]
 
 
 def _present(results: Results) -> list[Subject]:
     return [subject for subject in results.subjects if not subject.absent]
-
-
-# ---- Markdown
-
-
-def _failed(error: str, notes: Notes) -> str:
-    return f"fails{notes.mark(_code(error or 'no reason given'))}"
-
-
-def _code(text: str) -> str:
-    """Foreign words, kept from being read as Markdown."""
-    return f"`{' '.join(text.replace('`', chr(39)).split())}`"
-
-
-def _times(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.2f}x"
-
-
-def _counted(number: int) -> str:
-    return f"{number} model" if number == 1 else f"{number} models"
-
-
-def _table(header: Row, rows: Iterable[Row]) -> list[str]:
-    rule = ["---", *("--:" for _ in header[1:])]
-    return [_line(row) for row in (header, rule, *rows)]
-
-
-def _line(cells: Row) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

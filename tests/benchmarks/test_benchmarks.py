@@ -55,7 +55,7 @@ def made_up() -> Results:
         cost("deep2", "torch.export", 1.0),
         replace(ours, model="deep2", warm_s=2.0),
         cost("deep4", "torch.export", 2.0),
-        replace(ours, model="deep4", warm_s=5.0, warm_error="KeyError: again"),
+        replace(ours, model="deep4", cold_s=10.0, warm_s=None, warm_error="KeyError: again"),
     )
     speeds = (
         timed("eager", 3.0),
@@ -84,6 +84,12 @@ def test_the_means_are_geometric_and_leave_out_what_is_not_counted() -> None:
     assert "torch.onnx takes 2.67 times that of onnxpert (geometric mean of 1 model)" in page
 
 
+def test_an_export_that_works_once_is_compared_with_a_first_one() -> None:
+    page = table.page(made_up())
+    assert row(page, "Cost", "Deep, 4 layers")[3].startswith("10.00 (2.50x)")
+    assert row(page, "Cost", "... of first exports")[1] == "4.00x"
+
+
 def test_a_failure_is_a_cell_with_its_reason_in_a_footnote() -> None:
     assert "[^1]: `RuntimeError: a | pipe and a 'tick'`" in table.page(made_up())
 
@@ -92,6 +98,15 @@ def test_a_model_that_exports_once_only_is_said_to_be_so() -> None:
     page = table.page(made_up())
     assert row(page, "Cost", "Deep, 4 layers")[3].endswith("[^2]")
     assert "[^2]: The first export: a second one fails. `KeyError: again`" in page
+
+
+def test_what_is_from_a_busy_machine_is_marked() -> None:
+    results = made_up()
+    first, *rest = results.costs
+    page = table.page(replace(results, costs=(replace(first, pace_s=0.1), *rest)))
+    assert row(page, "Cost", "MLP")[0] == "2.00[^1]"
+    assert "[^1]: The machine was busy with something else." in page
+    assert "took 0.050 to 0.100 s" in page
 
 
 def test_what_onnxpert_cannot_export_or_prove_is_named() -> None:
@@ -151,8 +166,8 @@ def test_memory_nodes_and_size() -> None:
 
 def test_growth_is_per_layer_and_per_further_layer() -> None:
     page = table.page(made_up())
-    assert row(page, "Growth", "4")[-1] == "1.250 (5.00)"
-    assert row(page, "Growth", "2 to 4") == ["0.500", "-", "-", "1.500"]
+    assert row(page, "Growth", "4")[0] == "0.500 (2.00)"
+    assert row(page, "Growth", "2 to 4") == ["0.500", "-", "-", "4.000"]
 
 
 def test_what_cannot_be_built_here_is_said() -> None:
@@ -286,6 +301,24 @@ def test_a_failing_exporter_is_a_row(
     measured = measure.measure(tiny, "dynamo", tmp_path)
     assert measured.error == "ZeroDivisionError: division by zero"
     assert measured.seconds is None
+
+
+def test_a_model_that_exports_only_once_keeps_its_file(
+    tiny: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    honest = EXPORTERS["onnxpert"].export
+
+    def once(built: models.Built, example: models.Inputs, path: Path) -> None:
+        if path.parent.name == "again":
+            raise RuntimeError("not twice")
+        honest(built, example, path)
+
+    monkeypatch.setitem(EXPORTERS, "onnxpert", replace(EXPORTERS["onnxpert"], export=once))
+    measured = measure.measure(tiny, "onnxpert", tmp_path)
+    assert measured.warm_error == "RuntimeError: not twice"
+    assert measured.seconds == measured.cold_s
+    assert measured.nodes
+    assert measured.proven
 
 
 def test_a_model_that_cannot_be_built_is_absent(

@@ -99,13 +99,13 @@ def test_sizes_as_numbers() -> None:
 
 
 TERNARY: dict[str, Callable[..., Any]] = {
-    "addcmul": lambda x, y, z: torch.addcmul(x, y, z),
+    "addcmul": torch.addcmul,
     "addcmul-value": lambda x, y, z: torch.addcmul(x, y, z, value=0.5),
-    "addcdiv": lambda x, y, z: torch.addcdiv(x, y, z),
+    "addcdiv": torch.addcdiv,
     "addcdiv-value": lambda x, y, z: torch.addcdiv(x, y, z, value=-2),
     "lerp-near": lambda x, y, z: torch.lerp(x, y, 0.25),
     "lerp-far": lambda x, y, z: torch.lerp(x, y, 0.75),
-    "lerp-tensor": lambda x, y, z: torch.lerp(x, y, z),
+    "lerp-tensor": torch.lerp,
 }
 
 

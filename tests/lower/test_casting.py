@@ -31,6 +31,8 @@ def test_spellings() -> None:
         return (
             x.to(y), x.type_as(y), x.double(), x.half(), x.to("cpu"), x.to("cpu", torch.int32),
             x.to(dtype=torch.int64, copy=True), x.clone(), x.contiguous(), x.detach(), x.cpu(),
+            x.float(memory_format=torch.contiguous_format),
+            x.to("cpu", torch.float64, True, False, memory_format=torch.preserve_format),
             torch.ops.aten._to_copy(x, dtype=torch.float64), torch.ops.aten._cast_Float(y),
         )  # fmt: skip
 

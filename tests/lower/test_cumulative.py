@@ -81,5 +81,6 @@ def test_diff(n: int, dim: int) -> None:
 
 def test_diff_with_neighbours() -> None:
     assert_same(lambda x, y: torch.diff(x, prepend=y, append=y), torch.randn(2, 4), torch.randn(2, 1))
+    assert_same(lambda x, y: torch.diff(x, 0, prepend=y), torch.randn(2, 4), torch.randn(2, 1))
     assert_same(torch.diff, torch.tensor([True, False, False]))
     assert_same(torch.diff, torch.tensor([5, 3, 200], dtype=torch.uint8))

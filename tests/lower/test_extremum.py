@@ -30,7 +30,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("opset", [13, 18, 20])
 def test_all_dimensions(name: str, opset: int) -> None:
-    assert_same(lambda x: FUNCTIONS[name](x), X, dynamic=DYNAMIC, others=OTHERS, opset=opset)
+    assert_same(lambda x: FUNCTIONS[name](x + 1), X, dynamic=DYNAMIC, others=OTHERS, opset=opset)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -53,7 +53,7 @@ def test_one_dimension(name: str, dim: int, keepdim: bool) -> None:
 def test_dtypes(name: str, dtype: torch.dtype) -> None:
     x = torch.tensor([[3, 1, 2], [7, 120, 5]]).to(dtype)
     assert_same(lambda x: FUNCTIONS[name](x, dim=1), x)
-    assert_same(lambda x: FUNCTIONS[name](x), x, opset=13)
+    assert_same(FUNCTIONS[name], x, opset=13)
 
 
 @pytest.mark.parametrize("opset", [13, 20])

@@ -28,7 +28,9 @@ def test_windows(call):
     assert_same(call, X, dynamic=dynamic, others=[(torch.randn(1, 3, 10, 5),)])
 
 
-@pytest.mark.parametrize("options", [{}, {"stride": 2}, {"padding": 1, "dilation": 2}, {"padding": (0, 2)}])
+@pytest.mark.parametrize(
+    "options", [{}, {"stride": 2}, {"padding": 1, "dilation": 2}, {"padding": (0, 2)}]
+)
 def test_patches(options):
     dynamic = ({0: "a", 2: "h", 3: "w"},)
     others = [(torch.randn(1, 3, 10, 5),)]
@@ -36,7 +38,9 @@ def test_patches(options):
     assert_same(lambda x: F.unfold(x, 2, **options), X[0])
 
 
-@pytest.mark.parametrize("options", [{}, {"stride": 2}, {"padding": 1, "dilation": 2}, {"padding": (0, 1)}])
+@pytest.mark.parametrize(
+    "options", [{}, {"stride": 2}, {"padding": 1, "dilation": 2}, {"padding": (0, 1)}]
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("opset", [16, 20])
 def test_patches_put_together(options, dtype, opset):

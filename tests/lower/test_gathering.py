@@ -9,9 +9,12 @@ import torch.nn.functional as F
 from tests.lower.same import assert_same
 
 X = torch.randn(4, 5, 3)
-I = torch.tensor([2, 0, 1, 1])
+INDEX = torch.tensor([2, 0, 1, 1])
 DYNAMIC = ({0: "a", 1: "b", 2: "c"}, {0: "n"})
-OTHERS = [(torch.randn(3, 4, 6), torch.tensor([2])), (torch.randn(7, 3, 3), torch.tensor([0, 1, 2]))]
+OTHERS = [
+    (torch.randn(3, 4, 6), torch.tensor([2])),
+    (torch.randn(7, 3, 3), torch.tensor([0, 1, 2])),
+]
 
 
 @pytest.mark.parametrize(
@@ -24,21 +27,23 @@ OTHERS = [(torch.randn(3, 4, 6), torch.tensor([2])), (torch.randn(7, 3, 3), torc
         lambda x, i: x.take(i),
         lambda x, i: F.embedding(i, x[:, :, 0]),
         lambda x, i: torch.gather(x[:, 0, 0], 0, i),
-        lambda x, i: torch.take_along_dim(x, i),
+        torch.take_along_dim,
         lambda x, i: torch.gather(x, 1, x.argsort(1)),
         lambda x, i: torch.gather(x, -1, x.argsort(-1)[:, :2]),
     ],
 )
 def test_lookups(call):
-    assert_same(call, X, I, dynamic=DYNAMIC, others=OTHERS)
+    assert_same(call, X, INDEX, dynamic=DYNAMIC, others=OTHERS)
 
 
 def test_take_along_a_dimension():
-    # torch's own shape function takes the sizes it broadcasts for constants.
     def call(x, i):
-        return torch.take_along_dim(x, x.argsort(1), 1), torch.take_along_dim(x, i[None, :, None], 1)
+        return torch.take_along_dim(x, x.argsort(1), 1), torch.take_along_dim(
+            x, i[None, :, None], 1
+        )
 
-    assert_same(call, X, I)
+    others = [(torch.randn(3, 4, 6), torch.tensor([2, 1])), (torch.randn(1, 3, 1), INDEX)]
+    assert_same(call, X, INDEX, dynamic=DYNAMIC, others=others)
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
@@ -103,3 +108,5 @@ def test_one_hot():
     others = [(torch.tensor([[1, 1, 0]]),)]
     assert_same(lambda x: F.one_hot(x, 4), x, dynamic="auto", others=others)
     assert_same(lambda x: F.one_hot(x, 4), torch.tensor(2))
+    assert_same(F.one_hot, x, dynamic="auto", others=others)
+    assert_same(lambda x: F.one_hot(x) * 2, torch.tensor(2))

@@ -10,11 +10,11 @@ from tests.lower.same import assert_same, lowered
 put = torch.ops.aten.index_put
 
 X = torch.randn(4, 5, 6, 3)
-I = torch.tensor([2, 0, -1])
+INDEX = torch.tensor([2, 0, -1])
 J = torch.tensor([1, -2, 0])
 K = torch.tensor([[0], [1]])
 DYNAMIC = ({0: "a", 1: "b", 2: "c", 3: "d"}, None, None, None)
-OTHERS = [(torch.randn(3, 4, 7, 5), I, J, K), (torch.randn(9, 3, 3, 4), J, I, K)]
+OTHERS = [(torch.randn(3, 4, 7, 5), INDEX, J, K), (torch.randn(9, 3, 3, 4), J, INDEX, K)]
 
 _READS = {
     "first": lambda x, i, j, k: x[i],
@@ -38,14 +38,16 @@ _READS = {
     "numbers in two lists": lambda x, i, j, k: x[:, [0, 2], [1, -1]],
     "a single element": lambda x, i, j, k: x[:, i[0], j[1]],
     "positions": lambda x, i, j, k: x[torch.arange(x.shape[0])[:, None], i],
-    "positions of all": lambda x, i, j, k: x[torch.arange(x.shape[0]), torch.arange(x.shape[0]) % 3],
+    "positions of all": lambda x, i, j, k: x[
+        torch.arange(x.shape[0]), torch.arange(x.shape[0]) % 3
+    ],
     "32 bits": lambda x, i, j, k: x[:, i.int()],
 }
 
 
 @pytest.mark.parametrize("name", _READS)
 def test_reads(name):
-    assert_same(_READS[name], X, I, J, K, dynamic=DYNAMIC, others=OTHERS)
+    assert_same(_READS[name], X, INDEX, J, K, dynamic=DYNAMIC, others=OTHERS)
 
 
 _MASKED = {
@@ -91,8 +93,8 @@ def test_writes(name, accumulate):
         return _WRITES[name](lambda *args: put(*args, accumulate), x, i, j, v)
 
     x = torch.randn(4, 5, 6)
-    others = [(torch.randn(3, 6, 6), J, I, torch.randn(3)), (torch.randn(3, 3, 6), I, J, V)]
-    assert_same(call, x, I, J, V, dynamic=({0: "a", 1: "b"}, None, None, None), others=others)
+    others = [(torch.randn(3, 6, 6), J, INDEX, torch.randn(3)), (torch.randn(3, 3, 6), INDEX, J, V)]
+    assert_same(call, x, INDEX, J, V, dynamic=({0: "a", 1: "b"}, None, None, None), others=others)
 
 
 def test_repeated_places_add_up():
@@ -147,10 +149,17 @@ def test_flat_places():
     assert_same(lambda x, i: x.put(i, torch.ones(4), True), x, i, dynamic=dynamic, others=others)
 
 
+def test_nothing_put_nowhere():
+    nowhere = torch.zeros(0, dtype=torch.long)
+    assert_same(lambda x, i: x.put(i, x, True), torch.zeros(0), nowhere)
+    assert_same(lambda x, i: (x[i], x[:, i], x[i, i]), torch.randn(3, 4), nowhere)
+    assert_same(lambda x, i: put(x, [i], torch.ones(0, 4), True), torch.randn(3, 4), nowhere)
+
+
 def test_sums_need_their_opset():
     def call(x, i):
         return put(x, [i], torch.ones(3), True)
 
     with pytest.raises(AssertionError, match="lowest_opset=16"):
-        lowered(call, (torch.zeros(4), I), opset=15)
-    assert_same(lambda x, i: put(x, [i], torch.ones(3)), torch.zeros(4), I, opset=13)
+        lowered(call, (torch.zeros(4), INDEX), opset=15)
+    assert_same(lambda x, i: put(x, [i], torch.ones(3)), torch.zeros(4), INDEX, opset=13)

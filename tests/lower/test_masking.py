@@ -52,6 +52,8 @@ def test_scalars():
 
 def test_as_many_as_asked():
     def call(x):
-        return torch.nonzero_static(x > 0, size=4), torch.nonzero_static(x > 0, size=2, fill_value=7)
+        return torch.nonzero_static(x > 0, size=4), torch.nonzero_static(
+            x > 0, size=2, fill_value=7
+        )
 
     assert_same(call, torch.tensor([[1.0, -1.0], [1.0, 1.0]]))

@@ -13,7 +13,9 @@ DYNAMIC = ({0: "batch", 2: "height", 3: "width"},)
 OTHERS = [(torch.randn(1, 3, 9, 4),), (torch.randn(3, 3, 4, 7),)]
 
 
-@pytest.mark.parametrize("pad", [(1, 2), (1, 2, 3, 0), (0, 0), (-1, 2), (-1, -1, 2, -2), (1, 0, 0, 1, 2, 2)])
+@pytest.mark.parametrize(
+    "pad", [(1, 2), (1, 2, 3, 0), (0, 0), (-1, 2), (-1, -1, 2, -2), (1, 0, 0, 1, 2, 2)]
+)
 @pytest.mark.parametrize("value", [0, 1.5, float("-inf")])
 def test_constant(pad, value):
     assert_same(lambda x: F.pad(x, pad, value=value), X, dynamic=DYNAMIC, others=OTHERS)

@@ -37,9 +37,9 @@ OTHERS = [(torch.randn(5, 1, 2),), (torch.randn(1, 6, 1),)]
         lambda x: x.flip(0),
         lambda x: x.flip((1, -1)),
         lambda x: x.flip(()),
-        lambda x: torch.fliplr(x),
-        lambda x: torch.flipud(x),
-        lambda x: torch.rot90(x),
+        torch.fliplr,
+        torch.flipud,
+        torch.rot90,
         lambda x: torch.rot90(x, 2, (1, 2)),
         lambda x: torch.rot90(x, -1, (0, 2)),
         lambda x: torch.rot90(x, 4),
@@ -66,7 +66,12 @@ def test_two_transposes_are_one_or_none():
 
 
 def test_scalars():
-    calls = (lambda x: x.permute(()), lambda x: x.t(), lambda x: x.transpose(0, -1), lambda x: x.flip(()))
+    calls = (
+        lambda x: x.permute(()),
+        lambda x: x.t(),
+        lambda x: x.transpose(0, -1),
+        lambda x: x.flip(()),
+    )
     for call in calls:
         assert_same(lambda x, call=call: call(x) + 1, torch.tensor(2.0))
 

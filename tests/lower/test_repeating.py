@@ -44,11 +44,18 @@ def test_dtypes(dtype):
 @pytest.mark.parametrize("opset", [13, 20])
 def test_as_often_as_a_tensor_says(opset):
     counts = torch.tensor([2, 0, 3])
-    others = [(torch.randn(3, 4), torch.tensor([0, 0, 1])), (torch.randn(3, 4), torch.tensor([0, 0, 0]))]
+    others = [
+        (torch.randn(3, 4), torch.tensor([0, 0, 1])),
+        (torch.randn(3, 4), torch.tensor([0, 0, 0])),
+    ]
     assert_same(
-        lambda x, n: x.repeat_interleave(n, dim=0), torch.randn(3, 4), counts, others=others, opset=opset
+        lambda x, n: x.repeat_interleave(n, dim=0),
+        torch.randn(3, 4),
+        counts,
+        others=others,
+        opset=opset,
     )
-    assert_same(lambda n: torch.repeat_interleave(n), counts, opset=opset)
+    assert_same(torch.repeat_interleave, counts, opset=opset)
 
 
 def test_as_often_as_a_tensor_says_of_a_dynamic_size():

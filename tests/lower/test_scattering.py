@@ -8,7 +8,7 @@ import torch
 from tests.lower.same import assert_same, lowered
 
 X = torch.randn(3, 5)
-I = torch.tensor([[0, 1, 2, 0, 1], [2, 0, 0, 1, 2]])
+INDEX = torch.tensor([[0, 1, 2, 0, 1], [2, 0, 0, 1, 2]])
 S = torch.randn(2, 5)
 OTHERS = [(torch.randn(4, 2), torch.tensor([[3, 0]]), torch.randn(1, 2))]
 DYNAMIC = ({0: "a", 1: "b"}, {0: "n", 1: "b"}, {0: "n", 1: "b"})
@@ -29,7 +29,7 @@ DYNAMIC = ({0: "a", 1: "b"}, {0: "n", 1: "b"}, {0: "n", 1: "b"})
     ],
 )
 def test_scatters(call):
-    assert_same(call, X, I, S, dynamic=DYNAMIC, others=OTHERS)
+    assert_same(call, X, INDEX, S, dynamic=DYNAMIC, others=OTHERS)
 
 
 @pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
@@ -38,8 +38,8 @@ def test_reductions(reduce, include_self):
     def call(x, i, s):
         return x.scatter_reduce(0, i, s, reduce, include_self=include_self)
 
-    assert_same(call, X, I, S, dynamic=DYNAMIC, others=OTHERS)
-    whole = (X * 10).long(), I, (S * 10).long()
+    assert_same(call, X, INDEX, S, dynamic=DYNAMIC, others=OTHERS)
+    whole = (X * 10).long(), INDEX, (S * 10).long()
     assert_same(call, *whole, dynamic=DYNAMIC)
 
 
@@ -74,7 +74,9 @@ def test_along_a_dimension(call):
     assert_same(call, x, i, s, dynamic=dynamic, others=others)
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.uint8, torch.int32, torch.float16])
+@pytest.mark.parametrize(
+    "dtype", [torch.int8, torch.int16, torch.uint8, torch.int32, torch.float16]
+)
 def test_dtypes(dtype):
     x, s = torch.tensor([1, 2, 3]).to(dtype), torch.tensor([4, 5, 6, 7]).to(dtype)
     i = torch.tensor([0, 0, 2, 2])
@@ -97,8 +99,8 @@ def test_scalars():
 
 def test_reductions_need_their_opset():
     with pytest.raises(AssertionError, match="lowest_opset=16"):
-        lowered(lambda x, i, s: x.scatter_add(0, i, s), (X, I, S), opset=15)
+        lowered(lambda x, i, s: x.scatter_add(0, i, s), (X, INDEX, S), opset=15)
     with pytest.raises(AssertionError, match="lowest_opset=18"):
-        lowered(lambda x, i, s: x.scatter_reduce(0, i, s, "amax"), (X, I, S), opset=17)
-    assert_same(lambda x, i, s: x.scatter_add(0, i, s), X, I, S, opset=16)
-    assert_same(lambda x, i, s: x.scatter(0, i, s), X, I, S, opset=13)
+        lowered(lambda x, i, s: x.scatter_reduce(0, i, s, "amax"), (X, INDEX, S), opset=17)
+    assert_same(lambda x, i, s: x.scatter_add(0, i, s), X, INDEX, S, opset=16)
+    assert_same(lambda x, i, s: x.scatter(0, i, s), X, INDEX, S, opset=13)

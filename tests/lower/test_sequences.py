@@ -14,7 +14,7 @@ X = torch.randn(5, 3)
 OTHERS = [[torch.randn(1, 3)], [torch.randn(8, 3)]]
 
 ROWS: dict[str, Callable[..., Any]] = {
-    "end": lambda n: torch.arange(n),
+    "end": torch.arange,
     "start": lambda n: torch.arange(1, n + 1),
     "step": lambda n: torch.arange(0, 2 * n, 3),
     "backwards": lambda n: torch.arange(n, 0, -1),

@@ -100,6 +100,17 @@ def test_splits(call, opset):
     assert_same(call, X, opset=opset)
 
 
+def test_splits_where_a_tensor_says():
+    others = [(X, torch.tensor([0, 6])), (X, torch.tensor([5, 1]))]
+    assert_same(
+        lambda x, i: torch.tensor_split(x, i, dim=1), X, torch.tensor([2, 3]), others=others
+    )
+
+
+def test_pieces_of_a_slice():
+    assert_same(lambda x: x[0, ::2].unbind(), torch.randn(3, 5, 2), dynamic="auto")
+
+
 @pytest.mark.parametrize(
     "call",
     [

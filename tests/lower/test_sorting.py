@@ -22,7 +22,7 @@ OTHERS = [(torch.randn(4, 9),), (torch.randn(1, 3),)]
         lambda x: x.argsort(),
         lambda x: x.argsort(0, descending=True),
         lambda x: torch.argsort(x.round(), stable=True),
-        lambda x: torch.msort(x),
+        torch.msort,
         lambda x: x.topk(2),
         lambda x: x.topk(1, 0),
         lambda x: x.topk(3, largest=False),
@@ -39,7 +39,7 @@ def test_dtypes(dtype):
     x = torch.tensor([1, 0, 1, 0]).to(dtype)
     assert_same(lambda x: torch.sort(x, stable=True), x)
     assert_same(lambda x: torch.unique(x, return_counts=True), x)
-    assert_same(lambda x: torch.unique_consecutive(x), x)
+    assert_same(torch.unique_consecutive, x)
 
 
 def test_scalars():
@@ -53,16 +53,18 @@ _REPEATED_OTHERS = [(torch.tensor([[5, 5]]),), (torch.tensor([[0, 1], [0, 1], [2
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: torch.unique(x),
+        torch.unique,
         lambda x: torch.unique(x, return_inverse=True),
         lambda x: torch.unique(x, return_counts=True),
         lambda x: torch.unique(x.float(), return_inverse=True, return_counts=True),
         lambda x: torch.unique(x, dim=0),
         lambda x: torch.unique(x, dim=1, return_inverse=True, return_counts=True),
-        lambda x: torch.unique_consecutive(x),
+        torch.unique_consecutive,
         lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True),
         lambda x: torch.unique_consecutive(x, dim=0, return_counts=True),
         lambda x: torch.unique_consecutive(x, dim=1, return_inverse=True, return_counts=True),
+        lambda x: torch.unique_consecutive(x, dim=-1, return_inverse=True, return_counts=True),
+        lambda x: torch.unique(x, dim=-1),
         lambda x: torch.unique(x) * 2,
     ],
 )
@@ -106,9 +108,19 @@ def test_places_in_rows():
     assert_same(call, edges, x, dynamic=dynamic, others=others)
 
 
+def test_places_of_nothing():
+    def call(edges, x):
+        return torch.searchsorted(edges, x), torch.bucketize(x[x > 2], edges)
+
+    assert_same(call, torch.zeros(0), torch.zeros(3))
+    assert_same(call, torch.randn(3), torch.zeros(2, 0))
+
+
 def test_place_of_a_number():
-    assert_same(lambda e: (torch.searchsorted(e, 2), torch.bucketize(2, e)), torch.tensor([1, 2, 3]))
+    assert_same(
+        lambda e: (torch.searchsorted(e, 2), torch.bucketize(2, e)), torch.tensor([1, 2, 3])
+    )
 
 
 def test_integers_among_fractions():
-    assert_same(lambda x, e: torch.bucketize(x, e), torch.tensor([1, 2]), torch.tensor([0.5, 1.5]))
+    assert_same(torch.bucketize, torch.tensor([1, 2]), torch.tensor([0.5, 1.5]))

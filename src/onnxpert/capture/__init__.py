@@ -11,12 +11,12 @@ from contextlib import contextmanager
 import torch
 
 from onnxpert.capture import strategies
-from onnxpert.capture.flat import Flat, fed
+from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.remedies import working_casts, working_sizes
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import Strategy
 from onnxpert.core.collect import collect
-from onnxpert.core.source import of_exception
+from onnxpert.core.source import location, of_exception, parse_trace
 from onnxpert.core.types import Captured, CaptureFailed, Failure, Loaded
 
 
@@ -30,7 +30,7 @@ def catalogue() -> Mapping[str, Strategy]:
 def capture(loaded: Loaded) -> Captured | CaptureFailed:
     """The first strategy that gets the model through."""
     attempts: list[tuple[str, Failure]] = []
-    with _frozen(loaded.module), warnings.catch_warnings():
+    with _frozen(owner(loaded.module)), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # advice to torch's own users; ours are findings
         for strategy in catalogue().values():
             if not strategy.takes(loaded):
@@ -50,7 +50,13 @@ def failure(error: BaseException) -> Failure:
     while cause.__cause__ is not None:
         cause = cause.__cause__
     module = str(getattr(error, "module_path", ""))
-    return Failure(cause, of_exception(error, module), _message(cause))
+    place = (
+        location(getattr(error, "frames", ()), module)  # TorchScript's, which Python never entered
+        or of_exception(error, module)
+        # Strict torch.export reads bytecode: the user's frames are only in the text.
+        or location(parse_trace(str(cause)), module)
+    )
+    return Failure(cause, place, _message(cause))
 
 
 def _message(error: BaseException) -> str:
@@ -64,7 +70,7 @@ def _refused(loaded: Loaded, attempts: list[tuple[str, Failure]]) -> CaptureFail
     if not callable(loaded.module):
         return None
     call = Flat(loaded)
-    with untouched(loaded.module, buffers=True):
+    with untouched(owner(loaded.module), buffers=True):
         try:
             call(*copy.deepcopy([leaf.value for leaf in fed(loaded)]))
         except Exception as error:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch.export import Dim, ExportedProgram
 
-from onnxpert.capture.flat import Flat, fed
+from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.inputs import traced_example
 from onnxpert.capture.places import guards_with_places
 from onnxpert.capture.program import captured
@@ -22,7 +24,13 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
     """The model by way of `torch.export.export`; raises whatever that raises."""
     flat = Flat(loaded)
     leaves = fed(loaded)
-    with untouched(loaded.module) as changes, guards_with_places(), without_fast_paths():
+    with (
+        untouched(owner(loaded.module)) as changes,
+        warnings.catch_warnings(record=True) as said,
+        guards_with_places(),
+        without_fast_paths(),
+    ):
+        warnings.simplefilter("always")
         program = torch.export.export(
             flat,
             tuple(map(_example, leaves)),
@@ -39,8 +47,15 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
         outputs=lambda values: (values, names),
         prefix="model.",
     )
-    written = dict.fromkeys((*changes.attributes, *result.written))
+    written = dict.fromkeys((*changes.attributes, *_assigned(said), *result.written))
     return replace(result, written=tuple(written))  # type: ignore[no-any-return]
+
+
+def _assigned(said: Sequence[warnings.WarningMessage]) -> list[str]:
+    """The attributes that torch.export saw being assigned: it puts them back before we could look."""
+    text = "\n".join(str(warning.message) for warning in said)
+    lists = re.findall(r"tensor attributes? (self\..*?) (?:was|were) assigned", text)
+    return [name.removeprefix("self.model.") for names in lists for name in names.split(", ")]
 
 
 def _example(leaf: InputLeaf) -> Any:
@@ -76,6 +91,6 @@ def _varying(program: ExportedProgram, leaves: Sequence[InputLeaf]) -> list[str]
 def _names(loaded: Loaded) -> tuple[str, ...]:
     """How the output is built, from a call of the model itself."""
     flat = Flat(loaded)
-    with untouched(loaded.module, buffers=True):
+    with untouched(owner(loaded.module), buffers=True):
         flat(*copy.deepcopy([leaf.value for leaf in fed(loaded)]))
     return flat.names or ()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 aten = torch.ops.aten
 Tensor = torch.Tensor
@@ -113,6 +114,11 @@ def _attention(
         return NotImplemented
     if str(query.shape[0]) != str(key.shape[0]) or query.shape[-1] != key.shape[-1]:
         return NotImplemented
+    if attn_mask is not None:
+        wanted = (*query.shape[:-1], key.shape[-2])
+        for have, want in zip(reversed(attn_mask.shape), reversed(wanted), strict=False):
+            if have != 1 and have != want:  # asked of torch, so that equal sizes become one symbol
+                return NotImplemented
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 
 
@@ -155,6 +161,39 @@ def _convolution(rank: int) -> Callable[..., Any]:
     return shape
 
 
+def _one_hot(input: Tensor, num_classes: int = -1) -> Any:
+    """Without a number of classes the data say how many there are: a size of its own."""
+    if num_classes != -1 or not isinstance(input, FakeTensor) or input.dtype is not torch.int64:
+        return NotImplemented
+    classes = input.fake_mode.shape_env.create_unbacked_symint()  # type: ignore[union-attr]
+    torch._check(classes >= 1)  # type: ignore[no-untyped-call]
+    return input.new_empty((*input.shape, classes))
+
+
+def _unique_consecutive(
+    input: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """torch 2.13 and 2.15 give a wrong shape for a dimension counted from the end."""
+    if dim is None or not -input.dim() <= dim < 0:
+        return NotImplemented
+    return aten.unique_consecutive(input, return_inverse, return_counts, dim % input.dim())
+
+
+def _take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Any:
+    """torch's own takes the sizes that it broadcasts for constants."""
+    rank = input.dim()
+    if dim is None or indices.dim() != rank or not -rank <= dim < rank:
+        return NotImplemented
+    own, given = list(input.shape), list(indices.shape)
+    own[dim] = given[dim] = 1
+    sizes = list(torch.broadcast_shapes(own, given))  # type: ignore[no-untyped-call]
+    sizes[dim] = indices.shape[dim]
+    return input.new_empty(sizes)
+
+
 FAKES: dict[Any, Callable[..., Any]] = {
     aten.lstm.input: _lstm,
     aten.lstm.data: _lstm_packed,
@@ -174,4 +213,7 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.conv1d.default: _convolution(1),
     aten.conv2d.default: _convolution(2),
     aten.conv3d.default: _convolution(3),
+    aten.one_hot.default: _one_hot,
+    aten.unique_consecutive.default: _unique_consecutive,
+    aten.take_along_dim.default: _take_along_dim,
 }

@@ -108,6 +108,8 @@ class Recorder(TorchDispatchMode):
         if func in _READS_VALUE and id(args[0]) in self._constants:
             with unset_fake_temporarily():
                 return self._constants[id(args[0])].item()
+        if torch.Tag.inplace_view in func.tags:
+            self._keep_look(args[0])
         make = FAKES.get(func)
         out = NotImplemented if make is None else make(*args, **kwargs)
         if out is NotImplemented:
@@ -149,6 +151,16 @@ class Recorder(TorchDispatchMode):
         self._nodes[id(value)] = node
         self._kept.append(value)
         self._by_storage.setdefault(value.untyped_storage()._cdata, []).append(node)
+
+    def _keep_look(self, value: torch.Tensor) -> None:
+        """`unsqueeze_` gives the same tensor another shape: what was recorded keeps the one it had."""
+        before = value.detach()
+        for node in self._by_storage.get(value.untyped_storage()._cdata, []):
+            if node.meta["val"] is value:
+                node.meta["val"] = before
+            if node.target is operator.getitem:
+                source = node.args[0].meta  # type: ignore[union-attr]
+                source["val"] = [before if part is value else part for part in source["val"]]
 
     def _stand_in(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor) and not self._is_ours(value):

@@ -95,6 +95,10 @@ class _Run:
         token = interpreted.set((*before, *_frames(node)))
         try:
             results = self._results(node, inputs)
+        except Exception as error:
+            if not hasattr(error, "frames"):  # the innermost script is where it began
+                error.frames = interpreted.get()  # type: ignore[attr-defined]
+            raise
         finally:
             interpreted.reset(token)
         for value, result in zip(node.outputs(), results, strict=True):

@@ -7,7 +7,7 @@ other views of that storage are made again from the base when they are next read
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import onnx_ir as ir
@@ -15,34 +15,11 @@ import torch
 from torch import fx
 
 from onnxpert.lower.emitter import Refusal
+from onnxpert.lower.storages import is_reshaping_write, is_write
+from onnxpert.lower.symbols import expression
 
 aten = torch.ops.aten
-
-
-def storage_of(node: fx.Node) -> int | None:
-    value = node.meta.get("val")
-    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
-
-
-def has_writes(graph: fx.Graph) -> bool:
-    return any(
-        node.op == "call_function" and is_write(node.target) for node in graph.nodes
-    )
-
-
-def is_write(target: Any) -> bool:
-    return isinstance(target, torch._ops.OpOverload) and target._schema.is_mutable
-
-
-def written_argument(node: fx.Node) -> fx.Node:
-    """The node whose tensor a mutable call writes."""
-    schema = node.target._schema  # type: ignore[union-attr]
-    for index, argument in enumerate(schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            given = node.kwargs.get(argument.name) if index >= len(node.args) else node.args[index]
-            if isinstance(given, fx.Node):
-                return given
-    raise Refusal(f"{node.target} writes an argument that is not a tensor")
+_FAR = 2**63 - 1
 
 
 class Aliases:
@@ -50,39 +27,60 @@ class Aliases:
 
     def __init__(
         self,
-        replay: Callable[[fx.Node, ir.Value], ir.Value],
+        storages: Mapping[fx.Node, int],
+        replay: Callable[[fx.Node], ir.Value],
         scatter: Callable[[fx.Node, ir.Value, ir.Value], ir.Value],
     ) -> None:
-        self._replay = replay  # a view node, on a new base
+        self._storages = storages
+        self._replay = replay  # a view node, made again
         self._scatter = scatter  # (view node, base, new value of the view) -> new base
         self._values: dict[fx.Node, ir.Value] = {}
         self._stamps: dict[fx.Node, int] = {}
         self._versions: dict[int, int] = {}
         self._parents: dict[fx.Node, fx.Node] = {}
+        self._roots: dict[int, fx.Node] = {}
+        self._split: set[int] = (
+            set()
+        )  # storages that two tensors share, neither a view of the other
+        self._last: dict[int, tuple[Any, ir.Value]] = {}  # the view last written, and what with
 
     def define(self, node: fx.Node, value: ir.Value) -> None:
-        parent = view_parent(node)
+        parent = self._view_parent(node)
+        storage = self._storages.get(node)
         if parent is not None:
             self._parents[node] = parent
+        elif storage is not None and self._roots.setdefault(storage, node) is not node:
+            self._split.add(storage)
         self._set(node, value)
 
     def read(self, node: fx.Node) -> ir.Value:
-        if self._stamps[node] == self._version(node):
+        storage = self._storages.get(node)
+        if storage is None or self._stamps[node] == self._versions.get(storage, 0):
             return self._values[node]
-        parent = self._parents.get(node)
-        if parent is None:
-            return self._values[node]
-        self._set(node, self._replay(node, self.read(parent)))
+        if node in self._parents:
+            last = self._last.get(storage)
+            known = last is not None and last[0] == self._signature(node)
+            self._set(node, last[1] if known and last is not None else self._replay(node))
         return self._values[node]
 
     def write(self, node: fx.Node, value: ir.Value) -> None:
+        storage = self._storages.get(node)
+        if storage is None:
+            self._set(node, value)
+            return
+        if storage in self._split:
+            raise Refusal("it writes memory that two tensors of the model share")
+        signature = self._signature(node)
+        last = self._last.get(storage)
+        if last is not None and last[0] == signature and last[1] is value:
+            self._set(node, value)  # `x[0] += 1` writes the result once more through a new view
+            return
         chain = [node]
         while (parent := self._parents.get(chain[-1])) is not None:
             chain.append(parent)
         bases = [self.read(link) for link in chain]
-        storage = storage_of(node)
-        if storage is not None:
-            self._versions[storage] = self._version(node) + 1
+        self._versions[storage] = self._versions.get(storage, 0) + 1
+        self._last[storage] = (signature, value)
         self._set(node, value)
         for view, parent, base in zip(chain, chain[1:], bases[1:], strict=False):
             value = self._scatter(view, base, value)
@@ -93,95 +91,64 @@ class Aliases:
         self._parents[node] = of
         self._set(node, self.read(of))
 
+    def parent(self, node: fx.Node) -> fx.Node:
+        return self._parents[node]
+
+    def was_written(self, node: fx.Node) -> bool:
+        storage = self._storages.get(node)
+        return storage is not None and self._versions.get(storage, 0) > 0
+
     def __contains__(self, node: fx.Node) -> bool:
         return node in self._values
 
     def _set(self, node: fx.Node, value: ir.Value) -> None:
         self._values[node] = value
-        self._stamps[node] = self._version(node)
+        self._stamps[node] = self._versions.get(self._storages.get(node, -1), 0)
 
-    def _version(self, node: fx.Node) -> int:
-        storage = storage_of(node)
-        return 0 if storage is None else self._versions.get(storage, 0)
-
-
-def view_parent(node: fx.Node) -> fx.Node | None:
-    """The tensor that a node is a view of."""
-    if node.op != "call_function":
+    def _view_parent(self, node: fx.Node) -> fx.Node | None:
+        """The tensor that a node is a view of."""
+        own = self._storages.get(node)
+        if node.op != "call_function" or own is None:
+            return None
+        source = node.args[0] if node.target is operator.getitem else node
+        assert isinstance(source, fx.Node)
+        for given in source.all_input_nodes:
+            if given is not source and self._storages.get(given) == own:
+                return given
         return None
-    source = node
-    if node.target is operator.getitem:
-        source = node.args[0]  # type: ignore[assignment]
-    own = storage_of(node)
-    for given in source.args:
-        if isinstance(given, fx.Node) and storage_of(given) == own and own is not None:
-            return given
-    return None
+
+    def _signature(self, node: fx.Node) -> Any:
+        """What a view shows of its base: equal for `x[:, 0]` written twice."""
+        steps: list[Any] = []
+        while (parent := self._parents.get(node)) is not None:
+            call = node.args[0] if node.target is operator.getitem else node
+            assert isinstance(call, fx.Node)
+            if not _shows_all(node):
+                index = node.args[1] if call is not node else None
+                steps.append((call.target, _frozen(call.args[1:]), _frozen(call.kwargs), index))
+            node = parent
+        return (node, *steps)
 
 
-# ---- how each view operator is undone ------------------------------------------------------
-
-_RESHAPES = {
-    aten.view.default, aten.reshape.default, aten._unsafe_view.default, aten.unsqueeze.default,
-    aten.squeeze.dim, aten.squeeze.default, aten.squeeze.dims, aten.flatten.using_ints,
-    aten.unflatten.int, aten.view_as.default, aten.reshape_as.default,
-}  # fmt: skip
-_SAME = {
-    aten.alias.default, aten.detach.default, aten.contiguous.default, aten.detach_.default,
-    aten.to.dtype, aten.to.device, aten.to.dtype_layout, aten.expand_as.default, aten.lift_fresh.default,
-    aten.positive.default, aten.resolve_conj.default, aten.resolve_neg.default,
-}  # fmt: skip
-_SCATTERS = {
-    aten.slice.Tensor: aten.slice_scatter.default,
-    aten.select.int: aten.select_scatter.default,
-    aten.diagonal.default: aten.diagonal_scatter.default,
-    aten.as_strided.default: aten.as_strided_scatter.default,
-}
+def _shows_all(node: fx.Node) -> bool:
+    if node.op == "placeholder" or (is_write(node.target) and not is_reshaping_write(node.target)):
+        return True
+    if node.target is not aten.slice.Tensor:
+        return node.target in {aten.alias.default, aten.detach.default}
+    start, end, step = list(node.args[2:]) + [None, None, 1][len(node.args) - 2 :]
+    return _is(start, None, 0) and _is(end, None, _FAR) and _is(step, 1)
 
 
-def undo(
-    view: fx.Node,
-    base: ir.Value,
-    value: ir.Value,
-    call: Callable[..., ir.Value],
-    shape: Callable[[ir.Value], tuple[Any, ...]],
-) -> ir.Value:
-    """The base after `value` was written through `view`; `call` lowers one ATen call."""
-    target, rest = view.target, view.args[1:]
-    if is_write(target) or target in _SAME:
-        return value
-    if target in _RESHAPES:
-        return call(aten.view.default, value, list(shape(base)))
-    if target in _SCATTERS:
-        return call(_SCATTERS[target], base, value, *rest, **view.kwargs)
-    if target is aten.narrow.default:
-        dim, start, length = rest
-        return call(aten.slice_scatter.default, base, value, dim, start, start + length)
-    if target is aten.permute.default:
-        order = [axis % len(rest[0]) for axis in rest[0]]  # type: ignore[arg-type,union-attr]
-        return call(aten.permute.default, value, [order.index(axis) for axis in range(len(order))])
-    if target in {aten.transpose.int, aten.t.default, aten.numpy_T.default, aten.mT.default}:
-        axes = rest if target is aten.transpose.int else (-2, -1)
-        return value if len(shape(base)) < 2 else call(aten.transpose.int, value, *axes)
-    if target is aten.expand.default and shape(base) == shape(value):
-        return value
-    if target is operator.getitem:
-        return _undo_piece(view, base, value, call)
-    raise Refusal(f"a write through {target} cannot be said in ONNX")
+def _is(value: Any, *known: int | None) -> bool:
+    """Without asking a symbol, which would make it a constant."""
+    return (value is None or isinstance(value, int)) and value in known
 
 
-def _undo_piece(
-    view: fx.Node, base: ir.Value, value: ir.Value, call: Callable[..., ir.Value]
-) -> ir.Value:
-    """One of several views (`split`, `chunk`, `unbind`): where the pieces before it end, it starts."""
-    source, index = view.args
-    assert isinstance(source, fx.Node)
-    target = source.target
-    rest = list(source.args[2:]) if target is not aten.unbind.int else list(source.args[1:])
-    dim = source.kwargs.get("dim", rest[0] if rest else 0)
-    if target is aten.unbind.int:
-        return call(aten.select_scatter.default, base, value, dim, index)
-    pieces = source.meta["val"]
-    start = sum(piece.shape[dim] for piece in pieces[:index])
-    end = start + pieces[index].shape[dim]
-    return call(aten.slice_scatter.default, base, value, dim, start, end)
+def _frozen(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_frozen, value))
+    if isinstance(value, Mapping):
+        return tuple((key, _frozen(item)) for key, item in value.items())
+    if isinstance(value, torch.SymInt):
+        return expression(value)
+    return value

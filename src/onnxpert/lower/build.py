@@ -30,7 +30,7 @@ class Build:
         self.op = Emitter(self.shared)
         self._mode = _fake_mode(captured)
         self.walk = Walk(self.op, library, fallback, self._mode)
-        self.shared.inline = self.walk.run
+        self.shared.inline = self.walk.inline
         self.names = name_symbols(captured)
         self.shared.dim_names = self.names
         self.print = DimPrinter(self.names)

@@ -44,13 +44,16 @@ def decompose(
 
     from torch._dispatch.python import enable_python_dispatcher
 
-    with torch.no_grad(), enable_python_dispatcher(), mode:
-        graph = make_fx(call, pre_dispatch=True, _allow_non_fake_inputs=True)(
-            *(leaves[place] for place in places)
-        )
-    if _is_itself(graph, target):
-        return None
-    return graph, places
+    # Before dispatch torch keeps larger operators whole, which suits our lowerings; but what is
+    # composite through and through is only taken apart behind it.
+    for pre_dispatch in (True, False):
+        with torch.no_grad(), enable_python_dispatcher(), mode:
+            graph = make_fx(call, pre_dispatch=pre_dispatch, _allow_non_fake_inputs=True)(
+                *(leaves[place] for place in places)
+            )
+        if not _is_itself(graph, target):
+            return graph, places
+    return None
 
 
 def _body(target: Any) -> Callable[..., Any] | None:

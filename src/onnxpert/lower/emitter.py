@@ -52,6 +52,7 @@ class Emitter:
       op.shape(x), op.rank(x), op.dtype(x)  what is known of x (sizes are int or torch.SymInt)
       op.cast(x, dtype), op.reshape(x, sizes), op.expand(x, sizes)
       op.out                                the FakeTensor(s) torch says the result is
+      op.given                              the FakeTensors of a captured call's own arguments
     """
 
     def __init__(self, shared: Shared, parent: Emitter | None = None) -> None:
@@ -60,6 +61,7 @@ class Emitter:
         self.opset = shared.opset
         self.nodes: list[ir.Node] = []
         self.out: Any = None
+        self.given: Any = None
         self._seen: dict[Any, tuple[ir.Value, ...]] = {}
         self._sizes: dict[Expr, ir.Value] = {}
         self._sources: dict[Expr, tuple[ir.Value, int | None]] = {}
@@ -134,7 +136,8 @@ class Emitter:
         dtypes = _output_dtypes(op_type, known, values, attributes, outputs)
         for value, dtype in zip(node.outputs, dtypes, strict=True):
             value.name = self.shared.values.unique(f"{self._stem}_{op_type}")
-            value.dtype = dtype
+            if dtype is not None:
+                value.dtype = dtype
         shape = shapes.infer(op_type, values, attributes)
         if shape is not None:
             node.outputs[0].meta["shape"] = shape
@@ -409,6 +412,8 @@ class Emitter:
 
         No axes means all of them."""
         axes = list(axes) or list(range(self.rank(value)))
+        if any(axis < 0 for axis in axes):  # ONNX Runtime takes these wrongly on empty tensors
+            axes = [axis % self.rank(value) for axis in axes]
         if not axes:  # 0-d: nothing to reduce over, and ONNX wants at least what it reads
             flat = self.reshape(value, (1,))
             return self.reshape(self.reduce(name, flat, [0], True), ())
@@ -535,6 +540,9 @@ _BOOL_RESULT = frozenset(
 )
 
 
+_LIKE_INPUT = frozenset("EyeLike RandomNormalLike RandomUniformLike Bernoulli".split())
+
+
 def _output_dtypes(
     op_type: str,
     known: Schema | None,
@@ -562,5 +570,11 @@ def _output_dtypes(
             (dtype,) = known.allowed[formal.type_str]
         if index == 0 and isinstance(attributes.get("dtype"), (int, ir.DataType)):
             dtype = ir.DataType(attributes["dtype"])
+        elif dtype is None and op_type in _LIKE_INPUT and values and values[0] is not None:
+            dtype = values[0].dtype
+        elif dtype is None and op_type == "ConstantOfShape":
+            dtype = getattr(attributes.get("value"), "dtype", ir.DataType.FLOAT)
+        elif dtype is None and op_type.endswith("LayerNormalization"):
+            dtype = ir.DataType(attributes.get("stash_type", ir.DataType.FLOAT))
         result.append(dtype)
     return result

@@ -113,6 +113,14 @@ def _gathered(
     return (*shapes[0][:axis], *shapes[1], *shapes[0][axis + 1 :])
 
 
+def _gemm(
+    shapes: Sequence[Shape], _: Sequence[Any], attributes: Mapping[str, Any]
+) -> Shape | None:
+    rows = shapes[0][1 if attributes.get("transA") else 0]
+    columns = shapes[1][0 if attributes.get("transB") else 1]
+    return rows, columns
+
+
 _RULES: dict[
     str, Callable[[Sequence[Shape], Sequence[Any], Mapping[str, Any]], Shape | None]
 ] = {
@@ -122,6 +130,7 @@ _RULES: dict[
     "Concat": _concatenated,
     "Gather": _gathered,
     "GatherElements": lambda shapes, inputs, attributes: shapes[1],
+    "Gemm": _gemm,
     "MatMul": lambda shapes, inputs, attributes: matmul(shapes[0], shapes[1]),
     "ArgMax": _arg_reduced,
     "ArgMin": _arg_reduced,

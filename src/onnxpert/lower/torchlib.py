@@ -20,7 +20,9 @@ SINCE = 18  # torchlib is written for this opset
 
 # What torchlib gets wrong, each seen in ONNX Runtime beside torch; torch's own decomposition
 # serves instead, or the operator is said to be missing.
-DENIED: Mapping[str, str] = {}
+DENIED: Mapping[str, str] = {
+    "aten::as_strided": "it takes the elements of a transposed tensor to lie in its own order",
+}
 
 
 def call(op: Emitter, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -44,7 +46,7 @@ def call(op: Emitter, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any
 @functools.cache
 def find(target: OpOverload) -> Any | None:
     """torchlib's function for real tensors, or None when it has none that can be trusted."""
-    name = target.name()
+    name: str = target.name()  # type: ignore[no-untyped-call]
     if name in DENIED:
         return None
     known = _registry().get(name)

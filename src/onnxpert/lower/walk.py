@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,16 +11,14 @@ from torch import fx
 
 from onnxpert.core.source import module_of, of_meta
 from onnxpert.core.types import Location, Unsupported
-from onnxpert.lower import inplace
-from onnxpert.lower.aliases import Aliases, has_writes, is_write, undo, written_argument
 from onnxpert.lower.decompose import decompose
 from onnxpert.lower.dtypes import TO_ONNX, TO_TORCH
 from onnxpert.lower.emitter import Emitter, Refusal
+from onnxpert.lower.frame import Frame, mapped
 from onnxpert.lower.lowering import Lowering
 from onnxpert.lower.symbols import expression
 
 Library = Mapping[Any, Sequence[Lowering]]
-_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _IGNORED_KEYWORDS = frozenset(
     {"device", "layout", "pin_memory", "memory_format", "non_blocking", "requires_grad", "generator"}
 )
@@ -48,10 +45,20 @@ class Walk:
 
     def run(self, op: Emitter, root: Any, given: Sequence[Any]) -> list[Any]:
         """The outputs of a graph whose placeholders are `given`."""
+        return self._run(op, root, given)[0]
+
+    def inline(self, op: Emitter, root: Any, given: Sequence[Any]) -> list[Any]:
+        """The same for the body of a control-flow operator, whose writes must stay inside."""
+        results, frame = self._run(op, root, given)
+        if frame.writes_inputs():
+            raise Refusal("it writes a tensor that was made outside of it")
+        return results
+
+    def _run(self, op: Emitter, root: Any, given: Sequence[Any]) -> tuple[list[Any], Frame]:
         outer, self.op = self.op, op
-        frame = _Frame(self, root)
+        frame = Frame(self, root, self._fake_mode)
         try:
-            return frame.run(given)
+            return frame.run(given), frame
         finally:
             self.op = outer
 
@@ -68,6 +75,10 @@ class Walk:
             except Refusal as error:
                 refusals.append(error)
         raise refusals[0] if refusals else Refusal("there is no lowering for it")
+
+    def has(self, target: Any) -> bool:
+        """Whether there is a lowering of our own."""
+        return target in self._library
 
     def _own(self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
         known = self._library.get(target) or self._library.get(_qualified(target), ())
@@ -88,12 +99,13 @@ class Walk:
     def _torchlib(
         self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any
     ) -> Any:
+        self.op.out = out
         return self._fallback(self.op, target, args, _without(kwargs))
 
     def _decomposed(
         self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any
     ) -> Any:
-        stand_ins = _map((tuple(args), dict(kwargs)), lambda v: _stand_in(v, self._fake_mode))
+        stand_ins = mapped((tuple(args), dict(kwargs)), lambda v: _stand_in(v, self._fake_mode))
         try:
             found = decompose(target, *stand_ins, self._fake_mode)
         except Exception as error:  # torch's own decomposition failed: said as the reason
@@ -143,8 +155,9 @@ class Walk:
             _op_name(node.target).replace(".", "_"),
             _domain="onnxpert.unsupported",
             _outputs=len(value) if many else 1,
+            origin=node.name,  # two of a kind are still two
         )
-        return outputs
+        return (outputs,) if many and len(value) == 1 else outputs
 
     def finish(self, node: fx.Node, result: Any) -> Any:
         """The result under the captured node's name, in the dtype and shape torch says."""
@@ -185,155 +198,6 @@ class Walk:
                 symbol = expression(size)
                 if symbol.is_Symbol and not self.op.knows(symbol):
                     self.op.bind(symbol, value, axis)
-
-
-class _Frame:
-    """One graph being walked: what its nodes stand for."""
-
-    def __init__(self, walk: Walk, root: Any) -> None:
-        self.walk = walk
-        self.root = root
-        self.plain: dict[fx.Node, Any] = {}
-        self.aliases = Aliases(self._replay, self._scatter) if has_writes(root.graph) else None
-
-    def run(self, given: Sequence[Any]) -> list[Any]:
-        inputs = iter(given)
-        for node in self.root.graph.nodes:
-            if node.op == "placeholder":
-                self._define(node, next(inputs))
-            elif node.op == "get_attr":
-                self._define(node, self._attribute(node))
-            elif node.op == "call_function":
-                self._call(node)
-            elif node.op == "output":
-                outputs = node.args[0]
-                many = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-                return [self._resolve(output) for output in many]
-        return []
-
-    def _call(self, node: fx.Node) -> None:
-        if isinstance(node.meta.get("val"), _SYMBOLIC) and not _reads_data(node):
-            return  # sizes are computed from their expression, where they are needed
-        if node.target is operator.getitem:
-            source = self._resolve(node.args[0])
-            self._define(node, source[node.args[1]])
-            return
-        self.walk.enter(node)
-        try:
-            if is_write(node.target):
-                self._write(node)
-                return
-            args, kwargs = self._arguments(node)
-            result = self.walk.call(node.target, args, kwargs, node.meta.get("val"))
-        except Refusal as refusal:
-            result = self.walk.missing(node, refusal)
-        self._define(node, self.walk.finish(node, result))
-        if _reads_data(node):
-            self._bind_scalar(node, result)
-
-    def _bind_scalar(self, node: fx.Node, result: Any) -> None:
-        value = node.meta["val"]
-        if isinstance(value, _SYMBOLIC) and isinstance(result, ir.Value):
-            symbol = expression(value)
-            if symbol.is_Symbol:
-                self.walk.op.bind(symbol, result, None)
-
-    # ---- in-place calls --------------------------------------------------------------------
-
-    def _write(self, node: fx.Node) -> None:
-        assert self.aliases is not None
-        written = written_argument(node)
-        args, kwargs = self._arguments(node)
-        target = inplace.functional(node.target)
-        if target is None:
-            raise Refusal("it writes its argument in place and has no functional form")
-        before = self.aliases.read(written)
-        result = self.walk.call(target, args, kwargs, node.meta.get("val"))
-        if isinstance(result, (list, tuple)):
-            raise Refusal("it writes in place and gives several results")
-        result = self.walk.op.cast(result, TO_TORCH[before.dtype])  # type: ignore[index]
-        result = self.walk.op.expand(result, self.walk.op.shape(before))
-        result = self.walk.finish(node, result)
-        self.aliases.write(written, result)
-        self.aliases.alias(node, written)
-
-    def _replay(self, view: fx.Node, base: ir.Value) -> ir.Value:
-        """A view made again, on what its base has become."""
-        if is_write(view.target):
-            return base
-        if view.target is operator.getitem:
-            source = view.args[0]
-            assert isinstance(source, fx.Node)
-            args, kwargs = self._arguments(source, base)
-            pieces = self.walk.call(source.target, args, kwargs, source.meta.get("val"))
-            return pieces[view.args[1]]  # type: ignore[no-any-return]
-        args, kwargs = self._arguments(view, base)
-        result = self.walk.call(view.target, args, kwargs, view.meta.get("val"))
-        return self.walk.finish(view, result)  # type: ignore[no-any-return]
-
-    def _scatter(self, view: fx.Node, base: ir.Value, value: ir.Value) -> ir.Value:
-        def call(target: Any, *args: Any, **kwargs: Any) -> ir.Value:
-            given = _map((args, kwargs), self._symbol)
-            return self.walk.call(target, given[0], given[1], None)  # type: ignore[no-any-return]
-
-        return undo(view, base, value, call, self.walk.op.shape)
-
-    def _symbol(self, value: Any) -> Any:
-        return self._resolve(value) if isinstance(value, fx.Node) else value
-
-    # ---- values ----------------------------------------------------------------------------
-
-    def _define(self, node: fx.Node, value: Any) -> None:
-        if self.aliases is not None and isinstance(value, ir.Value):
-            self.aliases.define(node, value)
-        else:
-            self.plain[node] = value
-
-    def _resolve(self, value: Any) -> Any:
-        if not isinstance(value, fx.Node):
-            return _map(value, self._symbol) if isinstance(value, (list, tuple)) else value
-        if self.aliases is not None and value in self.aliases:
-            return self.aliases.read(value)
-        if value in self.plain:
-            return self.plain[value]
-        symbol = value.meta["val"]
-        expr = expression(symbol)
-        if isinstance(symbol, torch.SymInt) and expr.is_number:
-            return int(expr)
-        return symbol
-
-    def _arguments(self, node: fx.Node, base: ir.Value | None = None) -> tuple[Any, Any]:
-        args = _map(tuple(node.args), self._symbol)
-        if base is not None:
-            args = (base, *args[1:])
-        return args, {key: _map(value, self._symbol) for key, value in node.kwargs.items()}
-
-    def _attribute(self, node: fx.Node) -> Any:
-        value: Any = self.root
-        for part in str(node.target).split("."):
-            value = getattr(value, part)
-        if isinstance(value, torch.Tensor):
-            return self.walk.op.const(value)
-        return value
-
-
-def _reads_data(node: fx.Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and node.target.overloadpacket in (
-        torch.ops.aten.item,
-        torch.ops.aten._local_scalar_dense,
-    )
-
-
-def _map(value: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_map(item, change) for item in value)
-    if isinstance(value, list):
-        return [_map(item, change) for item in value]
-    if isinstance(value, dict):
-        return {key: _map(item, change) for key, item in value.items()}
-    if isinstance(value, slice):
-        return slice(*(_map(item, change) for item in (value.start, value.stop, value.step)))
-    return change(value)
 
 
 def _stand_in(value: Any, mode: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -9,15 +10,26 @@ from typing import Any
 import torch
 from torch import fx
 from torch._dynamo.source import ConstantSource
-from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
+from torch.fx.experimental.symbolic_shapes import (
+    DimDynamic,
+    StatelessSymbolicContext,
+    constrain_range,
+)
 
-from onnxpert.capture.flat import Flat, fed
+from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.guards import guards_of
 from onnxpert.capture.inputs import traced_example
 from onnxpert.capture.recorder import Recorder, naming_errors, new_fake_mode, recording
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
-from onnxpert.core.types import Captured, GraphInput, InputKind, InputLeaf, Loaded
+from onnxpert.core.types import (
+    Captured,
+    DimSpec,
+    GraphInput,
+    InputKind,
+    InputLeaf,
+    Loaded,
+)
 
 
 @strategy("recorder", rung=10)
@@ -31,11 +43,11 @@ def record(
     """One run of the model under a recorder; `around` is what else has to be on meanwhile."""
     fake_mode = new_fake_mode()
     flat = Flat(loaded)
-    recorder = Recorder(fake_mode, _names(loaded.module))
+    recorder = Recorder(fake_mode, _names(owner(loaded.module)))
     values = [_enter(recorder, index, leaf) for index, leaf in enumerate(fed(loaded))]
-    root = loaded.module if isinstance(loaded.module, torch.nn.Module) else flat
+    root = owner(loaded.module) or flat
     with (
-        untouched(loaded.module) as changes,
+        untouched(owner(loaded.module)) as changes,
         recording(recorder, root),
         naming_errors(recorder),
         around(recorder),
@@ -81,12 +93,22 @@ def _enter(recorder: Recorder, index: int, leaf: InputLeaf) -> Any:
     fake = mode.from_tensor(
         tensor, symbolic_context=context, source=ConstantSource(f"input_{index}")
     )
+    for axis, spec in leaf.dims:
+        _bound(fake.shape[axis], spec)
     recorder.placeholder(entry, fake)
     return fake
 
 
-def _names(module: Any) -> dict[int, tuple[InputKind, str]]:
-    if not isinstance(module, torch.nn.Module):
+def _bound(size: Any, spec: DimSpec) -> None:
+    """What the user says of a size need not be assumed of it again."""
+    lower = max(spec.lower or 2, 2)  # torch starts there: it takes 0 and 1 for constants
+    upper = spec.upper if spec.upper is not None else sys.maxsize
+    if isinstance(size, torch.SymInt) and lower <= size.node.hint <= upper:
+        constrain_range(size, min=lower, max=spec.upper)
+
+
+def _names(module: torch.nn.Module | None) -> dict[int, tuple[InputKind, str]]:
+    if module is None:
         return {}
     names = {id(tensor): (InputKind.BUFFER, name) for name, tensor in module.named_buffers()}
     for name, parameter in module.named_parameters():

@@ -47,7 +47,9 @@ def _read(loaded: Loaded) -> Captured:
         return interpreting(interpreters[0])
 
     captured = record(loaded, "torchscript", around)
-    written = [f"{paths.get(id(owner), '')}.{name}".lstrip(".") for owner, name in interpreters[0].written]
+    written = [
+        f"{paths.get(id(owner), '')}.{name}".lstrip(".") for owner, name in interpreters[0].written
+    ]
     return replace(captured, written=(*captured.written, *dict.fromkeys(written)))  # type: ignore[no-any-return]
 
 

@@ -74,9 +74,7 @@ def _bag_of_each(op: Emitter, indices: ir.Value, offsets: ir.Value) -> ir.Value:
     return sliced(op, found, 0, 0, length, length=length)
 
 
-def _counts(
-    op: Emitter, weight: ir.Value, indices: ir.Value, padding_idx: int | None
-) -> ir.Value:
+def _counts(op: Emitter, weight: ir.Value, indices: ir.Value, padding_idx: int | None) -> ir.Value:
     """1 for every index that counts and 0 for padding."""
     if padding_idx is None:
         return op.expand(op.const([1], torch.int64), op.shape(indices))

@@ -28,7 +28,12 @@ def converted(op: Emitter, x: ir.Value, dtype: torch.dtype | None) -> ir.Value:
 
 @lowering(aten.to.dtype)
 def to_dtype(
-    op: Emitter, x: ir.Value, dtype: torch.dtype, non_blocking: bool = False, copy: bool = False
+    op: Emitter,
+    x: ir.Value,
+    dtype: torch.dtype,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
 ) -> ir.Value:
     return converted(op, x, dtype)
 
@@ -48,13 +53,19 @@ def to_device(
     dtype: torch.dtype,
     non_blocking: bool = False,
     copy: bool = False,
+    memory_format: Any = None,
 ) -> ir.Value:
     return converted(op, x, dtype)
 
 
 @lowering(aten.to.other, aten.type_as.default)
 def to_other(
-    op: Emitter, x: ir.Value, other: ir.Value, non_blocking: bool = False, copy: bool = False
+    op: Emitter,
+    x: ir.Value,
+    other: ir.Value,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
 ) -> ir.Value:
     return converted(op, x, op.dtype(other))
 

@@ -1,4 +1,4 @@
-"""Positions as int64 tensors: the ranges and grids that windows and diagonals are gathered with."""
+"""Counting: the smaller of two sizes, and the positions that windows and diagonals are gathered at."""
 
 from __future__ import annotations
 
@@ -11,9 +11,24 @@ from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.symbols import Size, concrete
 
 
+def least(a: Size, b: Size) -> Size:
+    """The smaller one, without asking a symbol which it is."""
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    return torch.sym_min(a, b)  # type: ignore[no-untyped-call]
+
+
+def most(a: Size, b: Size) -> Size:
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    return torch.sym_max(a, b)  # type: ignore[no-untyped-call]
+
+
 def count(op: Emitter, size: Size, *, start: Size = 0, step: Size = 1) -> ir.Value:
     """`start, start + step, ...`: `size` numbers."""
-    bounds = (op.scalar(concrete(place), torch.int64) for place in (start, start + size * step, step))
+    bounds = (
+        op.scalar(concrete(place), torch.int64) for place in (start, start + size * step, step)
+    )
     return op.describe(op.Range(*bounds), (size,))
 
 
@@ -32,4 +47,4 @@ def grid(op: Emitter, sizes: Sequence[Size], steps: Sequence[Size], start: Size 
     assert total is not None
     if isinstance(start, int) and start == 0:
         return total
-    return op.Add(total, op.scalar(concrete(start), torch.int64))  # type: ignore[no-any-return]
+    return op.Add(total, op.scalar(concrete(start), torch.int64))

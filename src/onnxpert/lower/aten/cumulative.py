@@ -98,14 +98,15 @@ def _extremes(op: Emitter, x: ir.Value, dim: int, comparison: str) -> Pair:
     first = op.squeeze(op.Slice(x, [0], [1], [axis]), axis)
     op.describe(first, _slice_shape(op, x, dim))
     nowhere = op.expand(op.scalar(0, torch.int64), _slice_shape(op, x, dim))
-    values, places, _ = _running(op, x, dim, [first, nowhere, op.scalar(0, torch.int64)], step)
+    starts = [first, nowhere, op.scalar(0, torch.int64)]
+    values, places = _running(op, x, dim, starts, step, kept=2)
     return values, places
 
 
 def _is_trivial(op: Emitter, x: ir.Value, dim: int) -> bool:
-    """Nothing to run along: a single number, one slice or none."""
+    """Nothing to run along: no elements, one number, or one slice."""
     sizes = op.shape(x)
-    return not sizes or same(sizes[dim], 0) or same(sizes[dim], 1)
+    return not sizes or same(sizes[dim], 1) or any(same(size, 0) for size in sizes)
 
 
 def _slice_shape(op: Emitter, x: ir.Value, dim: int) -> Shape:
@@ -115,15 +116,17 @@ def _slice_shape(op: Emitter, x: ir.Value, dim: int) -> Shape:
 
 
 def _running(
-    op: Emitter, x: ir.Value, dim: int, starts: Sequence[ir.Value], step: Step
+    op: Emitter, x: ir.Value, dim: int, starts: Sequence[ir.Value], step: Step, kept: int = 1
 ) -> list[ir.Value]:
-    """Every state that `step` carries along a dimension, one per slice, by an ONNX Scan."""
+    """What `step` carries along a dimension, slice by slice: the first `kept` of it, by a Scan."""
     axis = dim % op.rank(x)
     body = op.scope()
     carried = [_input(op, start, op.shape(start)) for start in starts]
     item = _input(op, x, _slice_shape(op, x, dim))
     results = list(step(body, carried, item))
-    outputs = [*results, *(_copy(body, result) for result in results)]
+    for result, start in zip(results, starts, strict=True):
+        result.shape = _known(op.shape(start))
+    outputs = [*results, *(_copy(body, result) for result in results[:kept])]
     graph = ir.Graph([*carried, item], outputs, nodes=body.nodes, name=op.shared.nodes.unique("running"))
     made = op.emit(
         "Scan",
@@ -132,14 +135,16 @@ def _running(
         body=graph,
         num_scan_inputs=1,
         scan_input_axes=[axis],
-        # The counter of `_extremes` has no dimensions but the running one.
-        scan_output_axes=[min(axis, op.rank(start)) for start in starts],
-        _outputs=2 * len(starts),
+        scan_output_axes=[axis] * kept,
+        _outputs=len(starts) + kept,
     )
-    for value, start in zip(made, [*starts, *starts], strict=True):
-        value.dtype = TO_ONNX[op.dtype(start)]
-    stacked: list[ir.Value] = list(made[len(starts) :])
-    return [op.describe(value, op.shape(x)) for value in stacked]
+    last, stacked = made[: len(starts)], made[len(starts) :]
+    for value, start in zip(last, starts, strict=True):
+        op.describe(value, op.shape(start), op.dtype(start))
+    return [
+        op.describe(value, op.shape(x), op.dtype(start))
+        for value, start in zip(stacked, starts, strict=False)
+    ]
 
 
 def _input(op: Emitter, like: ir.Value, shape: Shape) -> ir.Value:
@@ -147,7 +152,13 @@ def _input(op: Emitter, like: ir.Value, shape: Shape) -> ir.Value:
         name=op.shared.values.unique("running"), type=ir.TensorType(TO_ONNX[op.dtype(like)])
     )
     value.meta["shape"] = shape
+    value.shape = _known(shape)
     return value
+
+
+def _known(shape: Shape) -> ir.Shape:
+    """The sizes that are known, for the runtime: it wants at least the rank of what a body gives."""
+    return ir.Shape([size if isinstance(size, int) else None for size in shape])
 
 
 def _copy(body: Emitter, value: ir.Value) -> ir.Value:
@@ -155,7 +166,8 @@ def _copy(body: Emitter, value: ir.Value) -> ir.Value:
     node = ir.Node("", "Identity", [value], num_outputs=1)
     node.name = body.shared.nodes.unique("running/Identity")
     node.outputs[0].name = body.shared.values.unique("running")
-    node.outputs[0].dtype = value.dtype
+    node.outputs[0].dtype = TO_ONNX[body.dtype(value)]
+    node.outputs[0].shape = value.shape
     body.nodes.append(node)
     return node.outputs[0]
 
@@ -169,6 +181,8 @@ def diff(
     prepend: ir.Value | None = None,
     append: ir.Value | None = None,
 ) -> ir.Value:
+    if n == 0:
+        return x
     axis = dim % op.rank(x)
     pieces = [piece for piece in (prepend, x, append) if piece is not None]
     joined: Any = op.Concat(*pieces, axis=axis) if len(pieces) > 1 else x

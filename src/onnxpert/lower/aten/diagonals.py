@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import onnx_ir as ir
 import torch
 
-from onnxpert.lower.aten.counting import count
+from onnxpert.lower.aten.counting import count, grid, least, most
 from onnxpert.lower.aten.padding import padded
 from onnxpert.lower.aten.permuting import moved
-from onnxpert.lower.emitter import Emitter
+from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import chosen, reduced
 from onnxpert.lower.shapes import product
@@ -20,9 +22,7 @@ aten = torch.ops.aten
 def _length(rows: Size, columns: Size, offset: int) -> Size:
     """How long a diagonal is; negative offsets start further down, positive ones to the right."""
     a, b = (rows + offset, columns) if offset < 0 else (rows, columns - offset)
-    if isinstance(a, int) and isinstance(b, int):
-        return max(min(a, b), 0)
-    return torch.sym_max(torch.sym_min(a, b), 0)
+    return most(least(a, b), 0)
 
 
 def taken(op: Emitter, x: ir.Value, offset: int, dim1: int, dim2: int) -> ir.Value:
@@ -31,13 +31,11 @@ def taken(op: Emitter, x: ir.Value, offset: int, dim1: int, dim2: int) -> ir.Val
     *batch, rows, columns = op.shape(last)
     start = offset if offset >= 0 else -offset * columns
     places = count(op, _length(rows, columns, offset), start=start, step=columns + 1)
-    return op.Gather(op.reshape(last, (*batch, rows * columns)), places, axis=len(batch))  # type: ignore[no-any-return]
+    return op.Gather(op.reshape(last, (*batch, rows * columns)), places, axis=len(batch))
 
 
 @lowering(aten.diagonal.default, aten.diagonal_copy.default)
-def diagonal(
-    op: Emitter, x: ir.Value, offset: int = 0, dim1: int = 0, dim2: int = 1
-) -> ir.Value:
+def diagonal(op: Emitter, x: ir.Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> ir.Value:
     return taken(op, x, offset, dim1, dim2)
 
 
@@ -62,7 +60,7 @@ def trace(op: Emitter, x: ir.Value) -> ir.Value:
 def _on_diagonal(op: Emitter, rows: Size, columns: Size, offset: int) -> ir.Value:
     row = op.unsqueeze(count(op, rows), 1)
     column = op.unsqueeze(count(op, columns, start=-offset), 0)
-    return op.Equal(row, column)  # type: ignore[no-any-return]
+    return op.Equal(row, column)
 
 
 def _beside(op: Emitter, x: ir.Value, rows: Size, offset: int) -> ir.Value:
@@ -110,3 +108,16 @@ def diagonal_scatter(
     source = _beside(op, op.cast(src, op.dtype(x)), rows, offset)
     written = chosen(op, _on_diagonal(op, rows, columns, offset), source, last)
     return moved(op, written, [-2, -1], [dim1, dim2])
+
+
+# There is no form of it that does not write: the walk takes this result for what was written.
+@lowering(aten.fill_diagonal_.default)
+def fill_diagonal(op: Emitter, x: ir.Value, fill_value: Any, wrap: bool = False) -> ir.Value:
+    if op.rank(x) != 2:
+        raise Refusal("the diagonal of a tensor of more than two dimensions is filled")
+    rows, columns = op.shape(x)
+    mask = _on_diagonal(op, rows, columns, 0)
+    if wrap:
+        flat = grid(op, (rows, columns), (columns, 1))
+        mask = op.Equal(op.Mod(flat, op.scalar(columns + 1, torch.int64)), 0)
+    return chosen(op, mask, op.scalar(fill_value, op.dtype(x)), x)

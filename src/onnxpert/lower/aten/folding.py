@@ -21,7 +21,7 @@ aten = torch.ops.aten
 @lowering(aten.unfold.default, aten.unfold_copy.default)
 def unfold(op: Emitter, x: ir.Value, dimension: int, size: int, step: int) -> ir.Value:
     if not op.rank(x):
-        return op.Slice(op.reshape(x, (1,)), [0], [size], [0])  # type: ignore[no-any-return]
+        return op.Slice(op.reshape(x, (1,)), [0], [size], [0])
     sizes = op.shape(x)
     axis = dimension % len(sizes)
     windows = concrete((sizes[axis] - size) // step + 1)

@@ -19,7 +19,7 @@ def index_select(op: Emitter, x: ir.Value, dim: int, index: ir.Value) -> ir.Valu
     if op.rank(x) == 0:
         return x
     places = index if op.rank(index) else op.reshape(index, (1,))
-    return op.Gather(x, places, axis=axis_of(op, x, dim))  # type: ignore[no-any-return]
+    return op.Gather(x, places, axis=axis_of(op, x, dim))
 
 
 @lowering(aten.gather.default)
@@ -37,16 +37,14 @@ def gather(
 
 @lowering(aten.take.default)
 def take(op: Emitter, x: ir.Value, index: ir.Value) -> ir.Value:
-    return op.Gather(op.reshape(x, (product(op.shape(x)),)), index, axis=0)  # type: ignore[no-any-return]
+    return op.Gather(op.reshape(x, (product(op.shape(x)),)), index, axis=0)
 
 
 @lowering(aten.take_along_dim.default)
-def take_along_dim(
-    op: Emitter, x: ir.Value, indices: ir.Value, dim: int | None = None
-) -> ir.Value:
+def take_along_dim(op: Emitter, x: ir.Value, indices: ir.Value, dim: int | None = None) -> ir.Value:
     if dim is None:
         flat = op.reshape(indices, (product(op.shape(indices)),))
-        return op.GatherElements(op.reshape(x, (product(op.shape(x)),)), flat, axis=0)  # type: ignore[no-any-return]
+        return op.GatherElements(op.reshape(x, (product(op.shape(x)),)), flat, axis=0)
     axis = dim % op.rank(x)
     own, given = list(op.shape(x)), list(op.shape(indices))
     length, count = own[axis], given[axis]
@@ -54,7 +52,7 @@ def take_along_dim(
     common = list(broadcast(tuple(own), tuple(given)))
     data = spread(op, x, [*common[:axis], length, *common[axis + 1 :]])
     places = spread(op, indices, [*common[:axis], count, *common[axis + 1 :]])
-    return op.GatherElements(data, places, axis=axis)  # type: ignore[no-any-return]
+    return op.GatherElements(data, places, axis=axis)
 
 
 @lowering(aten.embedding.default)
@@ -66,7 +64,7 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> ir.Value:
-    return op.Gather(weight, indices, axis=0)  # type: ignore[no-any-return]
+    return op.Gather(weight, indices, axis=0)
 
 
 @lowering(aten.one_hot.default)

@@ -11,7 +11,7 @@ import torch
 
 from onnxpert.lower.aten.carriers import carrier
 from onnxpert.lower.aten.permuting import transposed
-from onnxpert.lower.aten.reshaping import is_one, spread
+from onnxpert.lower.aten.reshaping import is_one, is_zero, spread
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import call, chosen
@@ -104,7 +104,11 @@ def linear(op: Emitter, indices: Sequence[ir.Value], sizes: Sequence[Size]) -> i
     total: ir.Value | None = None
     for place, (index, size) in enumerate(zip(indices, sizes, strict=True)):
         # Counted from the front: a negative index would reach into the row before.
-        own = index if _nonnegative(index) else op.Mod(index, op.scalar(size, torch.int64))
+        own = (
+            index
+            if _nonnegative(index) or is_zero(size)
+            else op.Mod(index, op.scalar(size, torch.int64))
+        )
         stride = product(sizes[place + 1 :])
         own = own if is_one(stride) else op.Mul(own, op.scalar(stride, torch.int64))
         total = own if total is None else op.Add(total, own)
@@ -141,15 +145,15 @@ def index(op: Emitter, x: ir.Value, indices: Indices) -> ir.Value:
         return _masked(op, x, *mask)
     at = places(op, x, indices)
     if len(at.axes) == 1:
-        return op.Gather(x, at.indices[0], axis=at.axes[0])  # type: ignore[no-any-return]
+        return op.Gather(x, at.indices[0], axis=at.axes[0])
     sizes = op.shape(x)
     first, last = at.axes[0], at.axes[-1] + 1
     if at.adjacent and first > 0:
         merged = product(sizes[first:last])
         flat = op.reshape(x, (*sizes[:first], merged, *sizes[last:]))
-        return op.Gather(flat, linear(op, at.indices, sizes[first:last]), axis=first)  # type: ignore[no-any-return]
+        return op.Gather(flat, linear(op, at.indices, sizes[first:last]), axis=first)
     front = transposed(op, x, [*at.axes, *at.rest(len(sizes))])
-    return op.GatherND(front, _rows(op, _unified(op, at.indices)[0]))  # type: ignore[no-any-return]
+    return op.GatherND(front, _rows(op, _unified(op, at.indices)[0]))
 
 
 def _masked(op: Emitter, x: ir.Value, axis: int, mask: ir.Value) -> ir.Value:
@@ -157,15 +161,13 @@ def _masked(op: Emitter, x: ir.Value, axis: int, mask: ir.Value) -> ir.Value:
     merged = product(sizes[axis : axis + count])
     flat = op.reshape(x, (*sizes[:axis], merged, *sizes[axis + count :]))
     kept = op.reshape(op.cast(mask, torch.bool), (merged,))
-    return op.Compress(flat, kept, axis=axis)  # type: ignore[no-any-return]
+    return op.Compress(flat, kept, axis=axis)
 
 
 # ---- writing -------------------------------------------------------------------------------
 
 
-@lowering(
-    aten.index_put.default, aten._unsafe_index_put.default, aten._index_put_impl.default
-)
+@lowering(aten.index_put.default, aten._unsafe_index_put.default, aten._index_put_impl.default)
 def index_put(
     op: Emitter,
     x: ir.Value,
@@ -237,12 +239,14 @@ def _unknown_rows(
 ) -> ir.Value:
     """The same when only the runtime knows how many places a mask has."""
     before, after = rest[:first], rest[first:]
-    wanted = [part for part in (before, op.Shape(index), after) if not isinstance(part, list) or part]
+    wanted = [
+        part for part in (before, op.Shape(index), after) if not isinstance(part, list) or part
+    ]
     shape = [op.ints(part) if isinstance(part, (list, tuple)) else part for part in wanted]
     target = shape[0] if len(shape) == 1 else op.Concat(*shape, axis=0)
     order = [first, *range(first), *range(first + 1, len(rest) + 1)]
     expanded = op.cast(op.Expand(values, target), op.dtype(values))
-    return expanded if order == sorted(order) else op.Transpose(expanded, perm=order)  # type: ignore[no-any-return]
+    return expanded if order == sorted(order) else op.Transpose(expanded, perm=order)
 
 
 def _added(

@@ -68,7 +68,7 @@ def column_stack(op: Emitter, tensors: Sequence[ir.Value]) -> ir.Value:
 
 
 def _rows(op: Emitter, x: ir.Value) -> ir.Value:
-    return x if op.rank(x) >= 2 else atleast_2d(op, x)  # type: ignore[no-any-return]
+    return x if op.rank(x) >= 2 else atleast_2d(op, x)
 
 
 @lowering(aten.block_diag.default)
@@ -114,9 +114,7 @@ def cartesian_prod(op: Emitter, tensors: Sequence[ir.Value]) -> ir.Value:
 
 
 @lowering(aten.combinations.default)
-def combinations(
-    op: Emitter, x: ir.Value, r: int = 2, with_replacement: bool = False
-) -> ir.Value:
+def combinations(op: Emitter, x: ir.Value, r: int = 2, with_replacement: bool = False) -> ir.Value:
     count = concrete(op.shape(x)[0])
     if not isinstance(count, int):
         raise Refusal("the number of elements to combine is not a constant")
@@ -124,4 +122,4 @@ def combinations(
     rows = list(pick(range(count), r))
     if not rows or not r:
         return op.const(torch.empty((0, r) if r else (0,), dtype=op.dtype(x)))
-    return op.Gather(x, op.const(rows, torch.int64), axis=0)  # type: ignore[no-any-return]
+    return op.Gather(x, op.const(rows, torch.int64), axis=0)

@@ -28,7 +28,7 @@ def masked_fill(op: Emitter, x: ir.Value, mask: ir.Value, value: Any) -> ir.Valu
 def masked_select(op: Emitter, x: ir.Value, mask: ir.Value) -> ir.Value:
     common = broadcast(op.shape(x), op.shape(mask))
     kept = op.reshape(spread(op, op.cast(mask, torch.bool), common), (product(common),))
-    return op.Compress(op.reshape(spread(op, x, common), (product(common),)), kept, axis=0)  # type: ignore[no-any-return]
+    return op.Compress(op.reshape(spread(op, x, common), (product(common),)), kept, axis=0)
 
 
 @lowering(aten.masked_scatter.default)
@@ -55,13 +55,13 @@ def found(op: Emitter, x: ir.Value) -> ir.Value:
     """The positions of what is not zero, one in each column."""
     if op.rank(x) == 0:
         inner = op.NonZero(_truth(op, op.reshape(x, (1,))))
-        return op.Slice(inner, [0], [0], [0])  # type: ignore[no-any-return]
-    return op.NonZero(_truth(op, x))  # type: ignore[no-any-return]
+        return op.Slice(inner, [0], [0], [0])
+    return op.NonZero(_truth(op, x))
 
 
 @lowering(aten.nonzero.default, aten.argwhere.default)
 def nonzero(op: Emitter, x: ir.Value) -> ir.Value:
-    return op.Transpose(found(op, x), perm=[1, 0])  # type: ignore[no-any-return]
+    return op.Transpose(found(op, x), perm=[1, 0])
 
 
 @lowering(aten.nonzero_numpy.default, aten.where.default)

@@ -17,6 +17,7 @@ from onnxpert.lower.dtypes import Scalar
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import axes_of, call, reduced
+from onnxpert.lower.symbols import same
 
 aten = torch.ops.aten
 Dims = Any  # int | Sequence[int] | None
@@ -134,6 +135,8 @@ def linalg_matrix_norm(
     if ord not in (1, -1, math.inf, -math.inf):
         raise Refusal(f"the matrix norm {ord!r} needs singular values, which ONNX cannot compute")
     row, column = (axis % op.rank(x) for axis in dim)
+    if any(same(op.shape(x)[axis], 0) for axis in (row, column)):  # no columns: the largest sum is 0
+        return linalg_vector_norm(op, x, 1, dim, keepdim, dtype)
     inner, outer = (row, column) if ord in (1, -1) else (column, row)
     sums = linalg_vector_norm(op, x, 1, [inner], True, dtype)
     extreme = amax if float(ord) > 0 else amin

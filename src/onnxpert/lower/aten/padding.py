@@ -109,13 +109,13 @@ def pad(
 ) -> ir.Value:
     kind = _MODES[mode] if isinstance(mode, int) else mode
     if kind == "constant":
-        return constant_pad_nd(op, x, pad, value or 0)  # type: ignore[no-any-return]
+        return constant_pad_nd(op, x, pad, value or 0)
     if kind == "reflect":
-        return reflection_pad(op, x, pad)  # type: ignore[no-any-return]
+        return reflection_pad(op, x, pad)
     if kind == "replicate":
-        return replication_pad(op, x, pad)  # type: ignore[no-any-return]
+        return replication_pad(op, x, pad)
     if kind == "circular":
-        return circular_pad(op, x, pad)  # type: ignore[no-any-return]
+        return circular_pad(op, x, pad)
     raise Refusal(f"padding has no mode {kind!r}")
 
 

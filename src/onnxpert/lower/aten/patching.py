@@ -16,9 +16,7 @@ aten = torch.ops.aten
 
 
 @lowering(aten.select_scatter.default)
-def select_scatter(
-    op: Emitter, x: ir.Value, src: ir.Value, dim: int, index: Size
-) -> ir.Value:
+def select_scatter(op: Emitter, x: ir.Value, src: ir.Value, dim: int, index: Size) -> ir.Value:
     axis = axis_of(op, x, dim)
     sizes = op.shape(x)
     index = concrete(index)
@@ -26,7 +24,7 @@ def select_scatter(
     part = op.unsqueeze(spread(op, op.cast(src, op.dtype(x)), rest), axis)
     if axis == 0:  # a write of one row, in place if the runtime can
         place = op.reshape(op.scalar(index, torch.int64), (1, 1))
-        return op.ScatterND(x, place, part)  # type: ignore[no-any-return]
+        return op.ScatterND(x, place, part)
     if isinstance(index, int) and index < 0 and isinstance(sizes[axis], int):
         index += sizes[axis]
     # A negative place in a dimension of unknown size is counted from its end by Slice itself.
@@ -92,5 +90,3 @@ def _interleaved(
     taken = count(op, length, start=start, step=step)
     order = op.ScatterElements(place, taken, count(op, length, start=size), axis=0)
     return op.describe(op.Gather(both, order, axis=axis), op.shape(x))
-
-

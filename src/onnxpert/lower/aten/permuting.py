@@ -31,7 +31,7 @@ def transposed(op: Emitter, x: ir.Value, order: Sequence[int]) -> ir.Value:
         origin = node.inputs[0]
         if origin is not None and origin.meta.get("shape") is not None:
             return transposed(op, origin, [before[axis] for axis in order])
-    return op.Transpose(x, perm=order)  # type: ignore[no-any-return]
+    return op.Transpose(x, perm=order)
 
 
 def swapped(op: Emitter, x: ir.Value, a: int, b: int) -> ir.Value:
@@ -54,9 +54,7 @@ def permute(op: Emitter, x: ir.Value, dims: Sequence[int]) -> ir.Value:
     return transposed(op, x, [axis_of(op, x, dim) for dim in dims])
 
 
-@lowering(
-    aten.transpose.int, aten.transpose_copy.int, aten.swapaxes.default, aten.swapdims.default
-)
+@lowering(aten.transpose.int, aten.transpose_copy.int, aten.swapaxes.default, aten.swapdims.default)
 def transpose(op: Emitter, x: ir.Value, dim0: int, dim1: int) -> ir.Value:
     return swapped(op, x, dim0, dim1)
 

@@ -67,12 +67,12 @@ def repeated_indices(
     if op.opset < 16:  # no adding scatter: compare every place with every end
         places = op.Range(op.const(0, torch.int64), op.squeeze(total, 0), 1)
         past = op.Not(op.Less(op.unsqueeze(places, 1), op.unsqueeze(ends, 0)))
-        return op.ReduceSum(op.cast(past, torch.int64), [1], keepdims=0)  # type: ignore[no-any-return]
+        return op.ReduceSum(op.cast(past, torch.int64), [1], keepdims=0)
     # A place belongs to the element whose number is the count of the ends at or before it.
     zeros = op.Expand(op.const([0], torch.int64), op.Add(total, 1))
     ones = op.expand(op.const([1], torch.int64), op.shape(repeats))
     marks = op.ScatterElements(zeros, ends, ones, axis=0, reduction="add")
-    return op.Slice(op.CumSum(marks, op.const(0, torch.int64)), [0], [-1], [0])  # type: ignore[no-any-return]
+    return op.Slice(op.CumSum(marks, op.const(0, torch.int64)), [0], [-1], [0])
 
 
 @lowering(aten.repeat_interleave.self_Tensor)
@@ -91,4 +91,4 @@ def repeat_interleave_each(
         x = op.reshape(x, (1,))
     if op.rank(repeats) == 0 or is_one(op.shape(repeats)[0]):
         repeats = spread(op, repeats, (op.shape(x)[axis],))
-    return op.Gather(x, repeated_indices(op, repeats), axis=axis)  # type: ignore[no-any-return]
+    return op.Gather(x, repeated_indices(op, repeats), axis=axis)

@@ -22,6 +22,15 @@ def is_one(size: Size) -> bool:
     return isinstance(size, int) and size == 1
 
 
+def is_zero(size: Size) -> bool:
+    """Known to be 0; a symbolic size never is."""
+    return isinstance(size, int) and size == 0
+
+
+def is_minus_one(size: Size) -> bool:
+    return isinstance(size, int) and size == -1
+
+
 def axis_of(op: Emitter, x: ir.Value, dim: int) -> int:
     """A dimension counted from the front; a 0-d tensor is taken for one with a single element."""
     return dim % max(op.rank(x), 1)
@@ -30,11 +39,11 @@ def axis_of(op: Emitter, x: ir.Value, dim: int) -> int:
 def resolved(op: Emitter, x: ir.Value, sizes: Sequence[Size]) -> Shape:
     """The sizes with the one that is -1 worked out."""
     wanted = tuple(map(concrete, sizes))
-    if not any(isinstance(size, int) and size == -1 for size in wanted):
+    if not any(map(is_minus_one, wanted)):
         return wanted
-    rest = product([size for size in wanted if not (isinstance(size, int) and size == -1)])
-    missing = product(op.shape(x)) // rest if not (isinstance(rest, int) and rest == 0) else 0
-    return tuple(missing if isinstance(size, int) and size == -1 else size for size in wanted)
+    rest = product([size for size in wanted if not is_minus_one(size)])
+    missing = 0 if is_zero(rest) else product(op.shape(x)) // rest
+    return tuple(missing if is_minus_one(size) else size for size in wanted)
 
 
 def _settled(op: Emitter, x: ir.Value, sizes: Sequence[Size]) -> Shape:
@@ -78,8 +87,8 @@ def unflatten(op: Emitter, x: ir.Value, dim: int, sizes: Sequence[Size]) -> ir.V
         return op.reshape(x, tuple(op.out.shape))
     before = op.shape(x)
     dim %= len(before)
-    rest = product([size for size in sizes if not (isinstance(size, int) and size == -1)])
-    parts = [before[dim] // rest if isinstance(s, int) and s == -1 else s for s in sizes]
+    rest = product([size for size in sizes if not is_minus_one(size)])
+    parts = [before[dim] // rest if is_minus_one(size) else size for size in sizes]
     return op.reshape(x, (*before[:dim], *parts, *before[dim + 1 :]))
 
 
@@ -156,7 +165,7 @@ def expand(op: Emitter, x: ir.Value, size: Sequence[Size], *, implicit: bool = F
     own = op.shape(x)
     own = (1,) * (len(size) - len(own)) + own
     wanted = [
-        mine if isinstance(given, int) and given == -1 else given
+        mine if is_minus_one(given) else given
         for mine, given in zip(own, map(concrete, size), strict=True)
     ]
     return spread(op, x, wanted)

@@ -131,10 +131,14 @@ def _mean(
 ) -> ir.Value:
     own = op.dtype(x)
     ones = _filled(op, 1, torch.int64, x)
-    start = ones if include_self else scattered(op, ones, axis, index, _filled(op, 0, torch.int64, index))
+    start = (
+        ones
+        if include_self
+        else scattered(op, ones, axis, index, _filled(op, 0, torch.int64, index))
+    )
     count = scattered(op, start, axis, index, _filled(op, 1, torch.int64, index), "add")
     if own.is_floating_point:
-        return op.Div(total, op.cast(count, own))  # type: ignore[no-any-return]
+        return op.Div(total, op.cast(count, own))
     # Integers are divided towards minus infinity.
     wide = op.cast(total, torch.int64)
     return op.cast(op.Div(op.Sub(wide, op.Mod(wide, count)), count), own)
@@ -160,7 +164,7 @@ def _along(
 def _scaled(op: Emitter, source: ir.Value, alpha: Any) -> ir.Value:
     if isinstance(alpha, (int, float)) and alpha == 1:
         return source
-    return call(op, "Mul", source, alpha)  # type: ignore[no-any-return]
+    return call(op, "Mul", source, alpha)
 
 
 @lowering(aten.index_add.default)
@@ -187,12 +191,10 @@ def index_reduce(
 
 
 @lowering(aten.index_copy.default)
-def index_copy(
-    op: Emitter, x: ir.Value, dim: int, index: ir.Value, source: ir.Value
-) -> ir.Value:
+def index_copy(op: Emitter, x: ir.Value, dim: int, index: ir.Value, source: ir.Value) -> ir.Value:
     if op.rank(x) > 1 and axis_of(op, x, dim) == 0:  # whole rows: no index for every element
         rows = op.reshape(op.cast(index, torch.int64), (op.shape(source)[0], 1))
-        return op.ScatterND(x, rows, op.cast(source, op.dtype(x)))  # type: ignore[no-any-return]
+        return op.ScatterND(x, rows, op.cast(source, op.dtype(x)))
     axis, places, updates = _along(op, x, dim, index, source)
     return scattered(op, x, axis, places, updates)
 
@@ -205,4 +207,4 @@ def index_fill(op: Emitter, x: ir.Value, dim: int, index: ir.Value, value: Any) 
     sizes = list(op.shape(x))
     sizes[axis] = op.shape(index)[0] if op.rank(index) else 1
     fill = spread(op, op.scalar(value, op.dtype(x)), sizes)
-    return index_copy(op, x, axis, index, fill)  # type: ignore[no-any-return]
+    return index_copy(op, x, axis, index, fill)

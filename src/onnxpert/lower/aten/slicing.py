@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import onnx_ir as ir
 import torch
 
+from onnxpert.lower.aten.counting import least, most
 from onnxpert.lower.aten.reshaping import axis_of
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
@@ -35,11 +37,8 @@ def clamped(place: Size | None, size: Size, default: Size) -> Size:
         return default
     place, size = concrete(place), concrete(size)
     if isinstance(place, int) and place < 0:
-        place = place + size
-        return max(place, 0) if isinstance(place, int) else torch.sym_max(place, 0)
-    if isinstance(place, int) and isinstance(size, int):
-        return min(place, size)
-    return place if at_zero(place) or same(place, size) else torch.sym_min(place, size)
+        return most(place + size, 0)
+    return place if at_zero(place) or same(place, size) else least(place, size)
 
 
 def extent(size: Size, start: Size | None, end: Size | None, step: int = 1) -> Size:
@@ -126,7 +125,7 @@ def narrow_tensor(op: Emitter, x: ir.Value, dim: int, start: ir.Value, length: S
 
 
 def picked(op: Emitter, x: ir.Value, axis: int, index: Size) -> ir.Value:
-    return op.Gather(x, op.scalar(concrete(index), torch.int64), axis=axis)  # type: ignore[no-any-return]
+    return op.Gather(x, op.scalar(concrete(index), torch.int64), axis=axis)
 
 
 @lowering(aten.select.int, aten.select_copy.int)
@@ -137,7 +136,7 @@ def select(op: Emitter, x: ir.Value, dim: int, index: Size) -> ir.Value:
 @lowering(aten.unbind.int, aten.unbind_copy.int)
 def unbind(op: Emitter, x: ir.Value, dim: int = 0) -> Any:
     axis = axis_of(op, x, dim)
-    count = concrete(op.shape(x)[axis])
+    count = concrete(op.shape(x)[axis]) if op.out is None else len(op.out)
     if not isinstance(count, int):
         raise Refusal("the number of slices that unbind gives is not a constant")
     return tuple(picked(op, x, axis, index) for index in range(count))
@@ -162,9 +161,7 @@ def _equal_pieces(size: Size, length: Size) -> list[Size]:
 @lowering(aten.split.Tensor, aten.unsafe_split.Tensor, aten.split_copy.Tensor)
 def split(op: Emitter, x: ir.Value, split_size: Size, dim: int = 0) -> Any:
     axis = axis_of(op, x, dim)
-    sizes = (
-        _equal_pieces(op.shape(x)[axis], split_size) if op.out is None else _pieces(op, axis)
-    )
+    sizes = _equal_pieces(op.shape(x)[axis], split_size) if op.out is None else _pieces(op, axis)
     return op.split(x, sizes, axis)
 
 
@@ -224,6 +221,18 @@ def tensor_split_at(op: Emitter, x: ir.Value, indices: Sequence[Size], dim: int 
             _pieces(op, axis) if op.out is not None else bounds[1:],
             strict=False,
         )
+    )
+
+
+@lowering(aten.tensor_split.tensor_indices_or_sections)
+def tensor_split_where(op: Emitter, x: ir.Value, indices: ir.Value, dim: int = 0) -> Any:
+    if op.rank(indices) != 1 or not is_static(op.shape(indices)[0]):
+        raise Refusal("the number of pieces is not a constant")
+    axis, count = axis_of(op, x, dim), concrete(op.shape(indices)[0])
+    places = op.split(op.cast(indices, torch.int64), [1] * count, 0) if count else ()
+    bounds = [op.ints([0]), *places, op.ints([LAST])]
+    return tuple(
+        op.Slice(x, start, end, op.ints([axis])) for start, end in itertools.pairwise(bounds)
     )
 
 

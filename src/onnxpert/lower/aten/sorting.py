@@ -175,7 +175,11 @@ def _runs(op: Emitter, x: ir.Value, axis: int) -> tuple[ir.Value, ir.Value, ir.V
     starts = op.Concat(first, op.cast(differs, torch.bool), axis=0)
     inverse = op.Sub(op.CumSum(op.cast(starts, torch.int64), op.const(0, torch.int64)), 1)
     at = op.squeeze(op.NonZero(starts), 0)
-    ends = op.Concat(op.Slice(at, [1], [2**63 - 1], [0]), op.Slice(op.ints([size]), op.ints([0]), op.ints([size]), op.ints([0])), axis=0)
+    ends = op.Concat(
+        op.Slice(at, [1], [2**63 - 1], [0]),
+        op.Slice(op.ints([size]), op.ints([0]), op.ints([size]), op.ints([0])),
+        axis=0,
+    )
     return op.Compress(x, starts, axis=axis), inverse, op.Sub(ends, at)
 
 
@@ -193,7 +197,7 @@ def _place(
     # Asked as torch asks, so that NaN comes last.
     before = op.Not(op.Greater(a, b) if right else op.GreaterOrEqual(a, b))
     out = torch.int32 if out_int32 else torch.int64
-    return op.ReduceSum(op.cast(before, out), [-1], keepdims=0)  # type: ignore[no-any-return]
+    return op.reduce("ReduceSum", op.cast(before, out), [-1], False)
 
 
 @lowering(aten.searchsorted.Tensor, aten.searchsorted.Scalar)
