@@ -19,7 +19,7 @@ DYNAMIC = ({0: "a", 1: "b", 2: "c"},)
         lambda x: x.diagonal(1),
         lambda x: x.diagonal(-1, 1, 2),
         lambda x: x.diagonal(2, 2, 0),
-        torch.linalg.diagonal,
+        lambda x: torch.linalg.diagonal(x, offset=1),
         lambda x: torch.diag(x[0]),
         lambda x: torch.diag(x[0], -2),
         lambda x: torch.diag(x[0, 0]),

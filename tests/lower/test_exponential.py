@@ -129,3 +129,10 @@ def test_xlogy(function: Callable[..., Any]) -> None:
 
 def test_ldexp() -> None:
     assert_same(torch.ldexp, torch.tensor([0.5, 3.0]), torch.tensor([3, -2]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_frexp(dtype: torch.dtype) -> None:
+    x = torch.tensor([0.0, 1.0, -1.0, 0.5, 0.49, 3.0, 1024.0, -1e-3, 6e4], dtype=dtype)
+    assert_same(torch.frexp, x)
+    assert_same(torch.frexp, 2.0 ** torch.arange(-60, 60, 7, dtype=torch.float64))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import logging
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -84,6 +85,24 @@ def _refused(loaded: Loaded, attempts: list[tuple[str, Failure]]) -> CaptureFail
             casts=working_casts(loaded, call),
             sizes=working_sizes(loaded, eager, call),
         )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """torch's loggers keep still: what a strategy runs into is told once, as a finding."""
+    loggers = [
+        logger
+        for name, logger in logging.root.manager.loggerDict.items()
+        if name.partition(".")[0] == "torch" and isinstance(logger, logging.Logger)
+    ]
+    spoke = [logger for logger in loggers if not logger.disabled]
+    for logger in spoke:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger in spoke:
+            logger.disabled = False
 
 
 @contextmanager

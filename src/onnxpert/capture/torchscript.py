@@ -207,6 +207,9 @@ def _overload(node: Any) -> Callable[[Sequence[Any]], Any]:
     operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
     formal = operator._schema.arguments
 
+    if any(a.alias_info and a.alias_info.is_write and "List" in str(a.type) for a in formal):
+        raise NotUnderstoodError(node.kind())  # torch would write a copy of the list
+
     def call(inputs: Sequence[Any]) -> Any:
         args = [v for v, a in zip(inputs, formal, strict=True) if not a.kwarg_only]
         kwargs = {a.name: v for v, a in zip(inputs, formal, strict=True) if a.kwarg_only}

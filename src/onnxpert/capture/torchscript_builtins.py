@@ -141,6 +141,7 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "aten::extend": _extend,
     "aten::insert": lambda items, place, value: items.insert(place, value),
     "aten::pop": lambda items, *place: items.pop(*place),
+    "aten::reverse": lambda items: items.reverse(),
     "aten::clear": lambda items: items.clear(),
     "aten::copy": lambda items: items.copy(),
     "aten::keys": lambda items: list(items.keys()),

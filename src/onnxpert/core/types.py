@@ -263,6 +263,15 @@ class Crossed:
 
 
 @dataclass(frozen=True, slots=True)
+class Tied:
+    """Two sizes that nobody named and that the file needs to be equal."""
+
+    first: Symbol
+    second: Symbol
+    row: Row  # the proof that they cannot differ
+
+
+@dataclass(frozen=True, slots=True)
 class Bounded:
     """A dynamic size that the proven file takes only within a range."""
 

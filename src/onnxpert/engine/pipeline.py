@@ -26,12 +26,13 @@ from onnxpert.core.types import (
 )
 from onnxpert.diagnose import diagnose
 from onnxpert.engine.clock import Clock, Progress
-from onnxpert.engine.offers import asked_for, bounds, fixed
+from onnxpert.engine.places import place_named
+from onnxpert.engine.offers import asked_for, bounds, fixed, tie, tied
 from onnxpert.engine.plan import plan
 from onnxpert.engine.summary import summarise
 from onnxpert.load import load
 from onnxpert.lower import lower
-from onnxpert.optimise import optimise
+from onnxpert.optimise import forget_inner_shapes, optimise
 from onnxpert.repair import choose, repair
 from onnxpert.report import Action, Report
 from onnxpert.save import check, discard, publish, save
@@ -177,6 +178,7 @@ def _lowered(walk: Walk, captured: Captured) -> None:
     if not walk.blocked:
         with walk.clock.stage("check"):
             walk.learn(Checked(tuple(check(walk.lowered))))
+        forget_inner_shapes(walk.lowered)
 
 
 def _proven(walk: Walk, loaded: Loaded, path: Path) -> None:
@@ -215,13 +217,17 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
                 replace(finding, severity=Severity.INFO, repaired=True, repair=cure)
             )
         return fixed(loaded, lowered, offered[0].boundary)
+    pair = tie(loaded, lowered, verified)
+    if pair is not None:
+        walk.learn(pair)
+        return tied(loaded, pair)
     for one in crossed:
         walk.learn(one)
     beyond = {id(one.row) for one in crossed}
     rest = replace(verified, rows=tuple(row for row in verified.rows if id(row) not in beyond))
     if any(row.verdict is Verdict.FAIL for row in rest.rows):
         rest = replace(rest, divergence=_localised(walk, loaded, lowered, verified))
-    walk.learn(rest)
+    walk.learn(replace(rest, location=place_named(lowered, verified.runtime_error)))
     if not crossed:
         for bounded in bounds(lowered):
             walk.learn(bounded)

@@ -99,6 +99,7 @@ class Emitter:
             unknown = attributes.keys() - known.attributes
             if unknown:
                 raise Refusal(f"{op_type} of opset {self.opset} has no attribute {sorted(unknown)}")
+            self._check_dtypes(op_type, known, values)
             folded = self._fold(op_type, values, attributes) if _outputs == 1 else None
             if folded is not None:
                 return folded
@@ -113,6 +114,23 @@ class Emitter:
         if key is not None:
             self._seen[key] = outputs
         return outputs[0] if _outputs == 1 else outputs
+
+    def _check_dtypes(
+        self, op_type: str, known: Schema, values: Sequence[ir.Value | None]
+    ) -> None:
+        """Refuses what the standard does not allow, with the opset that would, if there is one."""
+        for index, value in enumerate(values):
+            if value is None or value.dtype is None or known.takes(index, value.dtype):
+                continue
+            newer = [
+                opset
+                for opset in range(self.opset + 1, 27)
+                if (later := schema(op_type, opset)) is not None and later.takes(index, value.dtype)
+            ]
+            raise Refusal(
+                f"{op_type} of opset {self.opset} does not take {value.dtype.name.lower()}",
+                newer[0] if newer else None,
+            )
 
     def _append(
         self,

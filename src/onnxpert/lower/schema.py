@@ -26,6 +26,7 @@ _TENSOR_TYPES = {
         "bool": ir.DataType.BOOL,
     }.items()
 }
+_TENSOR_DTYPES = frozenset(_TENSOR_TYPES.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,16 @@ class Schema:
 
     def formal_input(self, index: int) -> Formal:
         return self.inputs[min(index, len(self.inputs) - 1)]
+
+    def takes(self, index: int, dtype: ir.DataType) -> bool:
+        """Whether the standard allows that dtype there."""
+        if not self.inputs or dtype not in _TENSOR_DTYPES:
+            return True
+        formal = self.formal_input(index)
+        if formal.dtype is not None:
+            return formal.dtype == dtype
+        allowed = self.allowed.get(formal.type_str)
+        return not allowed or dtype in allowed
 
 
 _RANDOM = {

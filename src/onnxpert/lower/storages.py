@@ -103,7 +103,7 @@ def entries(inner: Any, node: fx.Node) -> list[tuple[fx.Node, fx.Node]]:
 def _shared(a: Any, b: Any) -> bool:
     if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
         return True
-    return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+    return bool(a.untyped_storage()._cdata == b.untyped_storage()._cdata)
 
 
 def _replay(root: Any, found: dict[fx.Node, Any], given: Mapping[fx.Node, Any]) -> None:

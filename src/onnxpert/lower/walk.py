@@ -119,7 +119,8 @@ class Walk:
             results = self.run(self.op, graph, [leaves[place] for place in places])
         finally:
             self._depth -= 1
-        return results[0] if len(results) == 1 else tuple(results)
+        single = len(results) == 1 and not isinstance(out, (list, tuple))
+        return results[0] if single else tuple(results)
 
     # ---- what is known of the place --------------------------------------------------------
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import torch
-from torch._C import DisableTorchFunctionSubclass
 
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.strategies.recorded import record
@@ -55,6 +55,6 @@ def _read(loaded: Loaded) -> Captured:
 
 @contextmanager
 def _run() -> Iterator[None]:
-    # With a tensor of a class of its own, torch hands a scripted method its module twice.
-    with DisableTorchFunctionSubclass():
+    # While torch says that it is exporting, it hands a scripted method its module twice.
+    with patch.object(torch.compiler, "_is_exporting_flag", False):
         yield

@@ -189,3 +189,20 @@ def entr(op: Emitter, x: ir.Value) -> ir.Value:
 def ldexp(op: Emitter, x: ir.Value, other: ir.Value) -> ir.Value:
     a, b = floating(op, x, other)
     return call(op, "Mul", a, exp2(op, b))
+
+
+@lowering(aten.frexp.Tensor)
+def frexp(op: Emitter, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """A fraction of [0.5, 1) and the power of two that makes up for it."""
+    wide = op.cast(x, torch.float64)
+    size = op.Abs(wide)
+    finite = op.And(op.Greater(size, 0.0), op.Less(size, math.inf))
+    size = op.Where(finite, size, op.scalar(0.5, torch.float64))
+    exponent = op.Ceil(op.Mul(op.Log(size), 1 / math.log(2)))
+    # The logarithm may be off by its last digit, which matters at the powers of two.
+    half = op.Div(size, op.Pow(op.scalar(2.0, torch.float64), exponent))
+    exponent = op.Add(exponent, op.cast(op.GreaterOrEqual(half, 1.0), torch.float64))
+    exponent = op.Sub(exponent, op.cast(op.Less(half, 0.5), torch.float64))
+    fraction = op.Div(wide, op.Pow(op.scalar(2.0, torch.float64), exponent))
+    fraction = op.Where(finite, fraction, wide)
+    return op.cast(fraction, op.dtype(x)), op.cast(exponent, torch.int32)

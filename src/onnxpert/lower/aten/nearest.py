@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,47 +19,66 @@ aten = torch.ops.aten
 
 _KERNELS = {torch.float32, torch.float16, torch.int32, torch.int8, torch.uint8}
 _TRIED = 4096
-_Places = np.ndarray[Any, np.dtype[np.float32]]
+_Places = np.ndarray[Any, np.dtype[Any]]
 
 
-def _torch_places(size: int, wanted: int, factor: float | None, exact: bool) -> _Places:
-    """Which element torch reads for each new one; it counts in float32."""
-    step = np.float32(1.0 / factor) if factor else np.float32(size) / np.float32(wanted)
-    place = np.arange(wanted, dtype=np.float32) + np.float32(0.5 if exact else 0)
-    return np.minimum(np.floor(place * step), np.float32(size - 1))
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How torch picks along one axis."""
+
+    size: Size
+    wanted: Size
+    factor: float | None
+    exact: bool
+    planar: bool  # in two dimensions torch copies and doubles without asking for the factor
+
+    @property
+    def static(self) -> bool:
+        return isinstance(self.size, int) and isinstance(self.wanted, int)
+
+    def places(self) -> _Places:
+        """Which element torch reads for each new one; it counts in float32."""
+        if self.planar and self.wanted in {self.size, 2 * self.size}:
+            return np.arange(self.wanted) // (self.wanted // self.size)
+        step = np.float32(1.0 / self.factor) if self.factor else _ratio(self.size, self.wanted)
+        place = np.arange(self.wanted, dtype=np.float32) + np.float32(0.5 if self.exact else 0)
+        return np.minimum(np.floor(place * step), self.size - 1).astype(np.int64)
+
+    def by_resize(self) -> bool:
+        """Whether ONNX Runtime, going by floor(place / scale), reads the same ones."""
+        way = self
+        if not self.static:
+            if not self.factor or self.factor != int(self.factor):
+                return False
+            if not by_factors_alike(self.size, self.factor, self.wanted):
+                return False
+            way = replace(self, size=_TRIED, wanted=_TRIED * int(self.factor))
+        if way.size == way.wanted:  # a copy, whatever the factor
+            return way.factor in {None, 1.0}
+        scale = np.float32(way.factor) if way.factor else _ratio(way.wanted, way.size)
+        place = np.floor(np.arange(way.wanted, dtype=np.float32) / scale)
+        return np.array_equal(way.places(), np.clip(place, 0, way.size - 1))
 
 
-def _onnx_places(size: int, wanted: int, scale: Any) -> _Places:
-    """Which one ONNX Runtime reads, going by floor(place / scale)."""
-    place = np.arange(wanted, dtype=np.float32) / np.float32(scale)
-    return np.clip(np.floor(place), 0, size - 1).astype(np.float32)
+def _ratio(a: int, b: int) -> np.float32:
+    return np.float32(a) / np.float32(b)
 
 
-def _alike(size: Size, wanted: Size, factor: float | None, exact: bool) -> bool:
-    """Whether Resize reads the same elements along this axis."""
-    if not isinstance(size, int) or not isinstance(wanted, int):
-        if not factor or factor != int(factor) or not by_factors_alike(size, factor, wanted):
-            return False
-        size, wanted = _TRIED, _TRIED * int(factor)
-    if exact and wanted % size:
-        return False  # ties: too close to call
-    ratio = factor if factor else np.float32(wanted) / np.float32(size)
-    plain = _onnx_places(size, wanted, ratio)
-    return np.array_equal(_torch_places(size, wanted, factor, exact), plain)
-
-
-def _picked(op: Emitter, x: ir.Value, axis: int, wanted: Size, factor: float | None, exact: bool) -> ir.Value:
-    size = op.shape(x)[axis]
-    if isinstance(size, int) and isinstance(wanted, int):
-        places = _torch_places(size, wanted, factor, exact).astype(np.int64)
-        if wanted == size and np.array_equal(places, np.arange(size)):
+def _picked(op: Emitter, x: ir.Value, axis: int, way: Way) -> ir.Value:
+    if way.static:
+        places = way.places()
+        if way.wanted == way.size and np.array_equal(places, np.arange(way.size)):
             return x
         return op.Gather(x, op.const(places), axis=axis)
-    length = op.scalar(size, torch.float32)
-    step = op.const(1.0 / factor, torch.float32) if factor else op.Div(length, op.scalar(wanted, torch.float32))
-    place = op.Range(op.const(0, torch.int64), op.scalar(wanted, torch.int64), op.const(1, torch.int64))
-    spot = op.cast(op.describe(place, (wanted,)), torch.float32)
-    if exact:
+    length, wanted = op.scalar(way.size, torch.float32), op.scalar(way.wanted, torch.float32)
+    step = op.const(1.0 / way.factor, torch.float32) if way.factor else op.Div(length, wanted)
+    if way.planar and way.factor:
+        step = op.Where(op.Equal(wanted, op.Mul(length, 2.0)), 0.5, step)
+        step = op.Where(op.Equal(wanted, length), 1.0, step)
+    first, one = op.const(0, torch.int64), op.const(1, torch.int64)
+    place = op.Range(first, op.scalar(way.wanted, torch.int64), one)
+    spot = op.cast(op.describe(place, (way.wanted,)), torch.float32)
+    if way.exact:
         spot = op.Add(spot, 0.5)
     reached = op.Min(op.Floor(op.Mul(spot, step)), op.Sub(length, 1.0))
     return op.Gather(x, op.cast(reached, torch.int64), axis=axis)
@@ -66,22 +86,24 @@ def _picked(op: Emitter, x: ir.Value, axis: int, wanted: Size, factor: float | N
 
 def _nearest(op: Emitter, x: ir.Value, goal: Target, exact: bool) -> ir.Value:
     axes = len(goal.sizes)
-    sizes = op.shape(x)[-axes:]
     factors = goal.factors or (None,) * axes
-    each = list(zip(sizes, goal.sizes, factors, strict=True))
-    if op.dtype(x) in _KERNELS and all(_alike(*one, exact) for one in each):
+    ways = [
+        Way(size, wanted, factor, exact, planar=axes == 2 and not exact)
+        for size, wanted, factor in zip(op.shape(x)[-axes:], goal.sizes, factors, strict=True)
+    ]
+    if op.dtype(x) in _KERNELS and all(way.by_resize() for way in ways):
+        alike = (way.factor and by_factors_alike(way.size, way.factor, way.wanted) for way in ways)
         return resize(
             op,
             x,
             goal,
-            by_factors=goal.factors is not None and all(by_factors_alike(s, f, w) for s, w, f in each if f),
+            by_factors=all(alike),
             mode="nearest",
             coordinate_transformation_mode="asymmetric",
             nearest_mode="floor",
         )
     for index in reversed(range(axes)):
-        axis = op.rank(x) - axes + index
-        x = _picked(op, x, axis, goal.sizes[index], factors[index], exact)
+        x = _picked(op, x, op.rank(x) - axes + index, ways[index])
     return x
 
 

@@ -67,7 +67,7 @@ def untraceable_model(failed: CaptureFailed) -> Iterator[Hit]:
     if cause(failed) is Cause.OTHER:
         said = evidence(failed)
         yield Hit(
-            f"the model cannot be traced: {said.kind}: {said.text.splitlines()[0]}",
+            f"the model cannot be traced: {said.kind}: {said.text.splitlines()[0].rstrip('.')}",
             at=said.location,
             help="replace what stands at this line by tensor operations",
             notes=tuple(

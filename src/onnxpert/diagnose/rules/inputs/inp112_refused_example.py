@@ -42,7 +42,7 @@ def refused_example(failed: CaptureFailed) -> Iterator[Hit]:
         return
     said = evidence(failed)
     yield Hit(
-        f"the model itself raises on the example: {said.text}",
+        f"the model itself raises on the example: {said.text.rstrip('.')}",
         at=said.location,
         help="call model(*args) in Python first: the example must be one that the model takes",
         notes=(f"inputs: {', '.join(_leaves(failed))}",),

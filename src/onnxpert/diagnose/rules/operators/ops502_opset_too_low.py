@@ -21,24 +21,18 @@ def opset_too_low(lowered: Lowered) -> Iterator[Hit]:
     ```python
     import torch
 
-    def sample(image, grid):
-        return torch.nn.functional.grid_sample(image, grid, align_corners=False)
-
-    model = sample
-    args = (torch.randn(1, 1, 4, 4), torch.rand(1, 2, 2, 2))
-    options = {"opset_version": 13}
+    model = torch.nn.Conv2d(1, 1, 3).to(torch.bfloat16).eval()
+    args = (torch.randn(1, 1, 4, 4, dtype=torch.bfloat16),)
+    options = {"opset_version": 18}
     ```
 
     ## Use instead
     ```python
     import torch
 
-    def sample(image, grid):
-        return torch.nn.functional.grid_sample(image, grid, align_corners=False)
-
-    model = sample
-    args = (torch.randn(1, 1, 4, 4), torch.rand(1, 2, 2, 2))
-    options = {"opset_version": 20}
+    model = torch.nn.Conv2d(1, 1, 3).to(torch.bfloat16).eval()
+    args = (torch.randn(1, 1, 4, 4, dtype=torch.bfloat16),)
+    options = {"opset_version": 22}
     ```
 
     ## Repair safety

@@ -23,13 +23,13 @@ def refused_file(verified: Verified) -> Iterator[Hit]:
     import torch
 
 
-    class Scales(torch.nn.Module):
+    class Squares(torch.nn.Module):
         def forward(self, x):
-            return torch.nn.functional.conv2d(x, x)
+            return x @ x
 
 
-    model = Scales().eval()
-    args = (torch.randn(1, 1, 4, 4, dtype=torch.bfloat16),)
+    model = Squares().eval()
+    args = (torch.randn(4, 4, dtype=torch.bfloat16),)
     ```
 
     ## Use instead
@@ -37,13 +37,13 @@ def refused_file(verified: Verified) -> Iterator[Hit]:
     import torch
 
 
-    class Scales(torch.nn.Module):
+    class Squares(torch.nn.Module):
         def forward(self, x):
-            return torch.nn.functional.conv2d(x, x)
+            return x @ x
 
 
-    model = Scales().eval()
-    args = (torch.randn(1, 1, 4, 4),)
+    model = Squares().eval()
+    args = (torch.randn(4, 4),)
     ```
 
     ## Repair safety
