@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+
 from tests.lower.same import assert_same
 
 MEANS = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}
@@ -46,7 +47,10 @@ def test_at_other_sizes(wanted: tuple[int, int]) -> None:
     x, others = torch.randn(2, 3, 8, 6), [[torch.randn(1, 3, 5, 13)], [torch.randn(1, 3, 2, 3)]]
     assert_same(lambda x: F.adaptive_avg_pool2d(x, wanted), x, dynamic=dims, others=others)
     assert_same(
-        lambda x: F.adaptive_max_pool2d(x, wanted, return_indices=True), x, dynamic=dims, others=others
+        lambda x: F.adaptive_max_pool2d(x, wanted, return_indices=True),
+        x,
+        dynamic=dims,
+        others=others,
     )
 
 

@@ -85,7 +85,10 @@ def test_dynamic_broadcasting() -> None:
         x,
         y,
         dynamic=({0: "batch"}, {0: "rows"}),
-        others=[[torch.randn(1, 1, 4), torch.randn(5, 1)], [torch.randn(4, 1, 4), torch.randn(1, 1)]],
+        others=[
+            [torch.randn(1, 1, 4), torch.randn(5, 1)],
+            [torch.randn(4, 1, 4), torch.randn(1, 1)],
+        ],
     )
 
 

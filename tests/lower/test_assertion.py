@@ -16,7 +16,9 @@ def test_item_as_a_size() -> None:
         torch._check(size <= 10)
         return torch.zeros(size, 2), torch.arange(size), x * size
 
-    assert_same(function, torch.tensor(3), torch.randn(4), others=[[torch.tensor(7), torch.randn(4)]])
+    assert_same(
+        function, torch.tensor(3), torch.randn(4), others=[[torch.tensor(7), torch.randn(4)]]
+    )
 
 
 def test_item_as_a_number() -> None:

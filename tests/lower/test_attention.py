@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.lower.same import assert_same
 from torch import nn
+
+from tests.lower.same import assert_same
 
 attend = F.scaled_dot_product_attention
 
@@ -45,7 +46,9 @@ def test_causal(opset: int, rows: int, columns: int) -> None:
 
 
 @pytest.mark.parametrize("opset", OPSETS)
-@pytest.mark.parametrize("shape", [(5, 6), (1, 6), (2, 1, 5, 6), (2, 3, 5, 6), (1, 3, 5, 6), (2, 1, 1, 6)])
+@pytest.mark.parametrize(
+    "shape", [(5, 6), (1, 6), (2, 1, 5, 6), (2, 3, 5, 6), (1, 3, 5, 6), (2, 1, 1, 6)]
+)
 def test_masks(opset: int, shape: tuple[int, ...]) -> None:
     q, k = heads(2, 3, 5, 8), heads(2, 3, 6, 8)
     keep = torch.rand(shape) > 0.4
@@ -148,9 +151,7 @@ def native(*args: Any, **kwargs: Any) -> Any:
 def test_native_multihead_attention(average: bool) -> None:
     x = torch.randn(3, 5, 8)
     weights = [torch.randn(24, 8), torch.randn(24), torch.randn(8, 8), torch.randn(8)]
-    assert_same(
-        lambda x, *w: native(x, x, x, 8, 2, *w, None, True, average), x, *weights
-    )
+    assert_same(lambda x, *w: native(x, x, x, 8, 2, *w, None, True, average), x, *weights)
 
 
 @pytest.mark.parametrize("norm_first", [True, False])

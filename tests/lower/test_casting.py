@@ -23,7 +23,9 @@ def test_to_dtype(source: torch.dtype, target: torch.dtype) -> None:
 
 def test_fractions_and_wrap_around() -> None:
     assert_same(lambda x: (x.int(), x.bool(), x.long()), torch.tensor([-1.7, 1.7, 0.3, -0.0]))
-    assert_same(lambda x: (x.byte(), x.char(), x.short(), x.int()), torch.tensor([-1, 300, 2**40 + 5]))
+    assert_same(
+        lambda x: (x.byte(), x.char(), x.short(), x.int()), torch.tensor([-1, 300, 2**40 + 5])
+    )
 
 
 def test_spellings() -> None:

@@ -77,7 +77,11 @@ def test_isclose(equal_nan: bool) -> None:
     x = torch.tensor([1.0, 1.0, NAN, INFINITY, INFINITY, 0.0])
     y = torch.tensor([1.0 + 1e-6, 1.1, NAN, INFINITY, 1.0, 1e-9])
     assert_same(lambda x, y: torch.isclose(x, y, equal_nan=equal_nan), x, y)
-    assert_same(lambda x, y: torch.isclose(x, y, rtol=0.5, atol=0.1), torch.tensor([1, 5]), torch.tensor([2, 2]))
+    assert_same(
+        lambda x, y: torch.isclose(x, y, rtol=0.5, atol=0.1),
+        torch.tensor([1, 5]),
+        torch.tensor([2, 2]),
+    )
     assert_same(lambda x, y: torch.isclose(x, y, rtol=0.0, atol=0.0), x, y)
 
 
@@ -105,7 +109,9 @@ BOUNDS: list[tuple[Any, Any]] = [(0, 1), (None, 1.5), (-0.5, None), (2, 1), (-1.
 
 
 @pytest.mark.parametrize("bounds", BOUNDS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int64, torch.int16])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.float16, torch.int64, torch.int16]
+)
 def test_clamp_to_numbers(bounds: tuple[Any, Any], dtype: torch.dtype) -> None:
     x = X if dtype.is_floating_point else torch.tensor([-3, 0, 1, 2])
     assert_same(lambda x: torch.clamp(x, *bounds), x.to(dtype))
@@ -123,8 +129,15 @@ def test_clamp_to_tensors() -> None:
 def test_clamp_one_side() -> None:
     aten = torch.ops.aten
     assert_same(lambda x: (x.clamp_min(0), x.clamp_max(1), x.clamp_min(0.5)), X)
-    assert_same(lambda x, y: (aten.clamp_min.Tensor(x, y), aten.clamp_max.Tensor(x, y)), X[:3], Y[:3])
-    assert_same(lambda x: x.clamp(max=x.shape[0]), torch.arange(6), dynamic=({0: "n"},), others=[[torch.arange(3) * 3]])
+    assert_same(
+        lambda x, y: (aten.clamp_min.Tensor(x, y), aten.clamp_max.Tensor(x, y)), X[:3], Y[:3]
+    )
+    assert_same(
+        lambda x: x.clamp(max=x.shape[0]),
+        torch.arange(6),
+        dynamic=({0: "n"},),
+        others=[[torch.arange(3) * 3]],
+    )
 
 
 def test_heaviside() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.lower.same import assert_same
 from torch import nn
+
+from tests.lower.same import assert_same
 
 LAYERS: list[tuple[Any, tuple[int, ...]]] = [
     (nn.Conv1d(4, 6, 3), (2, 4, 9)),
@@ -80,7 +81,10 @@ def test_integers() -> None:
 
 def test_weights_that_are_inputs() -> None:
     assert_same(
-        lambda x, w, b: F.conv2d(x, w, b), torch.randn(2, 4, 8, 9), torch.randn(6, 4, 3, 3), torch.randn(6)
+        F.conv2d,
+        torch.randn(2, 4, 8, 9),
+        torch.randn(6, 4, 3, 3),
+        torch.randn(6),
     )
 
 

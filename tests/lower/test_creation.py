@@ -48,7 +48,12 @@ def test_of_sizes(dtype: torch.dtype | None) -> None:
 
 def test_contents_of_empty_tensors_do_not_matter() -> None:
     def function(x: torch.Tensor) -> Any:
-        return torch.empty(2, x.shape[0]), torch.empty_like(x), x.new_empty(3), x.new_empty(3).fill_(2)
+        return (
+            torch.empty(2, x.shape[0]),
+            torch.empty_like(x),
+            x.new_empty(3),
+            x.new_empty(3).fill_(2),
+        )
 
     assert_same(function, X, dynamic=({0: "a"},), others=[[torch.randn(5, 3)]], values=False)
 
@@ -59,7 +64,13 @@ def test_filling() -> None:
     def function(x: torch.Tensor, value: torch.Tensor) -> Any:
         return aten.fill(x, 2), aten.fill.Tensor(x, value), aten.zero(x), aten.copy(x, value)
 
-    assert_same(function, X, torch.tensor(4), dynamic=({0: "a"}, None), others=[[torch.randn(1, 3), torch.tensor(1)]])
+    assert_same(
+        function,
+        X,
+        torch.tensor(4),
+        dynamic=({0: "a"}, None),
+        others=[[torch.randn(1, 3), torch.tensor(1)]],
+    )
 
 
 def test_in_place() -> None:
@@ -87,7 +98,14 @@ def test_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "window", [torch.hann_window, torch.hamming_window, torch.blackman_window, torch.bartlett_window, torch.kaiser_window]
+    "window",
+    [
+        torch.hann_window,
+        torch.hamming_window,
+        torch.blackman_window,
+        torch.bartlett_window,
+        torch.kaiser_window,
+    ],
 )
 def test_windows(window: Any) -> None:
     assert_same(lambda x: x * window(6) + window(6, periodic=False), torch.randn(6))

@@ -37,7 +37,9 @@ def test_vectors_numbers_and_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.float64, torch.float16])
+@pytest.mark.parametrize(
+    "dtype", [torch.int64, torch.int32, torch.uint8, torch.float64, torch.float16]
+)
 def test_dtypes(name: str, dtype: torch.dtype) -> None:
     assert_same(lambda x: FUNCTIONS[name](x, 0), torch.tensor([3, 1, 3, 2, 5]).to(dtype))
 
@@ -58,7 +60,9 @@ def test_signs_and_zeros_of_products() -> None:
 
 def test_nan_and_ties_of_extremes() -> None:
     nan = float("nan")
-    x = torch.tensor([[1.0, 3.0, 3.0, nan, 5.0], [nan, 1.0, nan, 0.0, 2.0], [2.0, 2.0, 1.0, 1.0, 2.0]])
+    x = torch.tensor(
+        [[1.0, 3.0, 3.0, nan, 5.0], [nan, 1.0, nan, 0.0, 2.0], [2.0, 2.0, 1.0, 1.0, 2.0]]
+    )
     assert_same(lambda x: (*x.cummax(1), *x.cummin(1)), x)
 
 
@@ -80,7 +84,9 @@ def test_diff(n: int, dim: int) -> None:
 
 
 def test_diff_with_neighbours() -> None:
-    assert_same(lambda x, y: torch.diff(x, prepend=y, append=y), torch.randn(2, 4), torch.randn(2, 1))
+    assert_same(
+        lambda x, y: torch.diff(x, prepend=y, append=y), torch.randn(2, 4), torch.randn(2, 1)
+    )
     assert_same(lambda x, y: torch.diff(x, 0, prepend=y), torch.randn(2, 4), torch.randn(2, 1))
     assert_same(torch.diff, torch.tensor([True, False, False]))
     assert_same(torch.diff, torch.tensor([5, 3, 200], dtype=torch.uint8))

@@ -94,7 +94,10 @@ def test_constants() -> None:
     def function(x: torch.Tensor) -> Any:
         a, b = torch.tensor([-7.5, 7.5, 5.0]), torch.tensor([2.0, -2.0, 0.0])
         i, j = torch.tensor([-7, 7, 2**60 + 1]), torch.tensor([2, -2, 3])
-        floor, trunc = torch.div(i, j, rounding_mode="floor"), torch.div(i, j, rounding_mode="trunc")
+        floor, trunc = (
+            torch.div(i, j, rounding_mode="floor"),
+            torch.div(i, j, rounding_mode="trunc"),
+        )
         return x + torch.fmod(a, b), torch.remainder(a, 2.0), a / b, floor, trunc, i % j
 
     assert_same(function, torch.randn(3))

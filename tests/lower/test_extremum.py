@@ -39,9 +39,11 @@ def test_all_dimensions(name: str, opset: int) -> None:
 def test_one_dimension(name: str, dim: int, keepdim: bool) -> None:
     function = FUNCTIONS[name]
     assert_same(
-        lambda x: tuple(function(x, dim=dim, keepdim=keepdim))
-        if "max" in name[:3] or "min" in name[:3]
-        else function(x, dim=dim, keepdim=keepdim),
+        lambda x: (
+            tuple(function(x, dim=dim, keepdim=keepdim))
+            if "max" in name[:3] or "min" in name[:3]
+            else function(x, dim=dim, keepdim=keepdim)
+        ),
         X,
         dynamic=DYNAMIC,
         others=OTHERS,

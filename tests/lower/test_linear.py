@@ -27,9 +27,7 @@ def test_linear_keeps_the_weight_as_it_is() -> None:
 
 def test_linear_on_sequences() -> None:
     layer = torch.nn.Linear(4, 3)
-    assert_same(
-        layer, rand(2, 7, 4), dynamic="auto", nodes=["MatMul"], others=[[rand(1, 1, 4)]]
-    )
+    assert_same(layer, rand(2, 7, 4), dynamic="auto", nodes=["MatMul"], others=[[rand(1, 1, 4)]])
 
 
 def test_linear_without_a_bias_adds_nothing() -> None:
@@ -65,7 +63,9 @@ def test_matmul_of_all_ranks(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     assert_same(torch.matmul, rand(*a), rand(*b))
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.int32, torch.int16, torch.uint8])
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.int64, torch.int32, torch.int16, torch.uint8]
+)
 def test_matmul_of_other_dtypes(dtype: torch.dtype) -> None:
     big = (torch.arange(12) * 37).to(dtype)  # wraps around in the small ones
     assert_same(torch.matmul, big.view(3, 4), big.view(4, 3))
@@ -79,7 +79,11 @@ def test_a_turned_matrix_times_a_vector() -> None:
 
 def test_matmul_at_other_sizes() -> None:
     assert_same(
-        torch.matmul, rand(2, 3, 4), rand(2, 4, 5), dynamic="auto", others=[[rand(1, 6, 1), rand(1, 1, 2)]]
+        torch.matmul,
+        rand(2, 3, 4),
+        rand(2, 4, 5),
+        dynamic="auto",
+        others=[[rand(1, 6, 1), rand(1, 1, 2)]],
     )
 
 

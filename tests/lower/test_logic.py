@@ -99,7 +99,9 @@ def test_where_of_mixed_kinds() -> None:
     numbers: list[Any] = [0, -1.5, True]
     for number in numbers:
         assert_same(lambda c, x, n=number: (torch.where(c, x, n), torch.where(c, n, x)), c, x)
-    assert_same(lambda c: (torch.where(c, 1, 0), torch.where(c, 1.0, 0), torch.where(c, True, False)), c)
+    assert_same(
+        lambda c: (torch.where(c, 1, 0), torch.where(c, 1.0, 0), torch.where(c, True, False)), c
+    )
     assert_same(torch.where, c, x, torch.tensor([1, 2, 3]))
     assert_same(torch.where, c, x.half(), torch.tensor(2.0, dtype=torch.float64))
     assert_same(lambda c, x: torch.where(c, x, -float("inf")), c, x)

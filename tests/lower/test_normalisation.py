@@ -8,8 +8,9 @@ import onnxruntime
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.lower.same import assert_same, lowered
 from torch import nn
+
+from tests.lower.same import assert_same, lowered
 
 
 def trained(layer: nn.Module) -> nn.Module:
@@ -30,7 +31,11 @@ LAYERS: list[tuple[nn.Module, tuple[int, ...], str]] = [
     (nn.BatchNorm2d(4, track_running_stats=False), (3, 4, 5, 6), "ReduceMean"),
     (nn.InstanceNorm1d(4), (3, 4, 5), "InstanceNormalization"),
     (nn.InstanceNorm2d(4, affine=True), (3, 4, 5, 6), "InstanceNormalization"),
-    (nn.InstanceNorm2d(4, affine=True, track_running_stats=True), (3, 4, 5, 6), "BatchNormalization"),
+    (
+        nn.InstanceNorm2d(4, affine=True, track_running_stats=True),
+        (3, 4, 5, 6),
+        "BatchNormalization",
+    ),
     (nn.InstanceNorm3d(4), (2, 4, 3, 5, 6), "InstanceNormalization"),
     (nn.GroupNorm(2, 4), (3, 4), "InstanceNormalization"),
     (nn.GroupNorm(2, 4), (3, 4, 5, 6), "InstanceNormalization"),
@@ -62,7 +67,9 @@ def test_layers_in_float64(row: int) -> None:
 @pytest.mark.parametrize("row", [0, 2, 5, 7, 11, 12, 14, 19])
 def test_layers_at_other_sizes(row: int) -> None:
     layer, sizes, _ = LAYERS[row]
-    axes = {0, 2, 3} if isinstance(layer, (nn.GroupNorm, nn.InstanceNorm2d, nn.BatchNorm2d)) else {0}
+    axes = (
+        {0, 2, 3} if isinstance(layer, (nn.GroupNorm, nn.InstanceNorm2d, nn.BatchNorm2d)) else {0}
+    )
     dims = {axis: f"size{axis}" for axis in axes if axis < len(sizes)}
     other = tuple(size + 2 if axis in dims else size for axis, size in enumerate(sizes))
     one = tuple(1 if axis == 0 and row != 5 else size for axis, size in enumerate(sizes))

@@ -36,7 +36,14 @@ def test_vector_norm(order: float, dim: Any, opset: int) -> None:
 
 @pytest.mark.parametrize("p", [1, 2, 3, math.inf, "fro"])
 def test_norm(p: Any) -> None:
-    assert_same(lambda x: (torch.norm(x, p), torch.norm(x, p, dim=1), torch.norm(x, p, dim=-1, keepdim=True)), X[0])
+    assert_same(
+        lambda x: (
+            torch.norm(x, p),
+            torch.norm(x, p, dim=1),
+            torch.norm(x, p, dim=-1, keepdim=True),
+        ),
+        X[0],
+    )
     assert_same(lambda x: torch.norm(x, p, dim=1, dtype=torch.float64), X[0])
 
 
@@ -50,7 +57,9 @@ def test_matrix_norm(order: Any, keepdim: bool) -> None:
 
 
 def test_linalg_norm_of_vectors() -> None:
-    assert_same(lambda x: (torch.linalg.norm(x), torch.linalg.norm(x, dim=1), torch.linalg.norm(x, 3, 0)), X)
+    assert_same(
+        lambda x: (torch.linalg.norm(x), torch.linalg.norm(x, dim=1), torch.linalg.norm(x, 3, 0)), X
+    )
     assert_same(lambda x: torch.linalg.norm(x, 1), X[0, 0])
 
 
@@ -61,7 +70,9 @@ def test_singular_values_are_refused() -> None:
 
 
 def test_single_number() -> None:
-    assert_same(lambda x: (torch.linalg.vector_norm(x), torch.linalg.vector_norm(x, 0)), torch.tensor(-2.0))
+    assert_same(
+        lambda x: (torch.linalg.vector_norm(x), torch.linalg.vector_norm(x, 0)), torch.tensor(-2.0)
+    )
 
 
 def test_normalize_and_dist() -> None:

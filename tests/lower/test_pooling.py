@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.lower.same import assert_same
 from torch import nn
+
+from tests.lower.same import assert_same
 
 POOLS = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 MEANS = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from tests.lower.same import assert_same
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
+
+from tests.lower.same import assert_same
 
 KINDS: dict[str, Any] = {
     "lstm": nn.LSTM,

@@ -63,17 +63,34 @@ def test_nothing(name: str) -> None:
     assert_same(lambda x: (REDUCTIONS[name](x, 0), REDUCTIONS[name](x, 1)), torch.zeros(0, 3))
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int32, torch.uint8, torch.bool])
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float16, torch.int32, torch.uint8, torch.bool]
+)
 def test_dtypes(dtype: torch.dtype) -> None:
     x = torch.tensor([[0, 1, 5], [3, 2, 1]]).to(dtype)
-    assert_same(lambda x: (x.sum(), x.sum(0), x.prod(1), x.any(), x.all(1), x.sum(0, dtype=torch.float32)), x)
-    assert_same(lambda x: (x.mean(0, dtype=torch.float32), x.prod(dtype=torch.int64), torch.count_nonzero(x)), x)
+    assert_same(
+        lambda x: (x.sum(), x.sum(0), x.prod(1), x.any(), x.all(1), x.sum(0, dtype=torch.float32)),
+        x,
+    )
+    assert_same(
+        lambda x: (
+            x.mean(0, dtype=torch.float32),
+            x.prod(dtype=torch.int64),
+            torch.count_nonzero(x),
+        ),
+        x,
+    )
 
 
 def test_count_nonzero() -> None:
     x = torch.tensor([[0.0, 1.0, 5.0], [0.0, float("nan"), 0.0]])
     assert_same(
-        lambda x: (torch.count_nonzero(x), torch.count_nonzero(x, 1), torch.count_nonzero(x, (0, 1))), x
+        lambda x: (
+            torch.count_nonzero(x),
+            torch.count_nonzero(x, 1),
+            torch.count_nonzero(x, (0, 1)),
+        ),
+        x,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+
 from tests.lower.same import assert_same
 
 X = {3: torch.randn(2, 3, 7), 4: torch.randn(2, 3, 5, 7), 5: torch.randn(2, 2, 4, 5, 6)}
@@ -46,7 +47,9 @@ def test_smooth_in_float64(mode: str, rank: int, align: bool) -> None:
     double = X[rank].double()
     size = (9, 3, 8)[: rank - 2]
     assert_same(lambda x: F.interpolate(x, size, mode=mode, align_corners=align), double)
-    assert_same(lambda x: F.interpolate(x, scale_factor=1.7, mode=mode, align_corners=align), double)
+    assert_same(
+        lambda x: F.interpolate(x, scale_factor=1.7, mode=mode, align_corners=align), double
+    )
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
@@ -59,7 +62,10 @@ def test_antialiased(mode: str, align: bool) -> None:
             x,
         )
     assert_same(
-        lambda x: F.interpolate(x, scale_factor=0.6, mode=mode, align_corners=align, antialias=True), x
+        lambda x: F.interpolate(
+            x, scale_factor=0.6, mode=mode, align_corners=align, antialias=True
+        ),
+        x,
     )
 
 

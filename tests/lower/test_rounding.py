@@ -10,7 +10,9 @@ import torch
 from tests.lower.same import assert_same
 
 INFINITY = float("inf")
-X = torch.tensor([-2.5, -1.5, -0.5, -0.2, 0.0, 0.5, 1.5, 2.5, 3.7, INFINITY, -INFINITY, float("nan")])
+X = torch.tensor(
+    [-2.5, -1.5, -0.5, -0.2, 0.0, 0.5, 1.5, 2.5, 3.7, INFINITY, -INFINITY, float("nan")]
+)
 FUNCTIONS = {
     "floor": torch.floor,
     "ceil": torch.ceil,
@@ -43,7 +45,8 @@ def test_decimals(decimals: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "limits", [{}, {"nan": 1.5}, {"posinf": 3.0}, {"neginf": -4.0}, {"nan": 1, "posinf": 2, "neginf": 3}]
+    "limits",
+    [{}, {"nan": 1.5}, {"posinf": 3.0}, {"neginf": -4.0}, {"nan": 1, "posinf": 2, "neginf": 3}],
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
 def test_nan_to_num(limits: dict[str, Any], dtype: torch.dtype) -> None:

@@ -40,7 +40,11 @@ ROWS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("opset", [13, 20])
 def test_of_a_dynamic_size(name: str, opset: int) -> None:
     assert_same(
-        lambda x: (ROWS[name](x.shape[0]), x + 1), X, dynamic=({0: "n"},), others=OTHERS, opset=opset
+        lambda x: (ROWS[name](x.shape[0]), x + 1),
+        X,
+        dynamic=({0: "n"},),
+        others=OTHERS,
+        opset=opset,
     )
 
 
@@ -52,7 +56,9 @@ def test_of_a_known_size_is_a_constant(name: str) -> None:
 
 def test_long_ranges_are_not_stored() -> None:
     result = assert_same(lambda x: x + torch.arange(100_000), torch.tensor(1), nodes=["Range"])
-    assert sum(value.const_value.nbytes for value in result.model.graph.initializers.values()) < 1000
+    assert (
+        sum(value.const_value.nbytes for value in result.model.graph.initializers.values()) < 1000
+    )
 
 
 def test_between_tensors() -> None:

@@ -14,7 +14,9 @@ import torch
 
 from tests.lower.same import assert_same, lowered
 
-REAL = torch.tensor([-30.0, -9.0, -3.0, -1.0, -0.4, -1e-5, 0.0, 1e-3, 0.5, 1.0, 2.2, 5.0, 9.0, 26.0])
+REAL = torch.tensor(
+    [-30.0, -9.0, -3.0, -1.0, -0.4, -1e-5, 0.0, 1e-3, 0.5, 1.0, 2.2, 5.0, 9.0, 26.0]
+)
 UNIT = torch.tensor([-1.0, -0.999, -0.71, -0.7, -0.3, -1e-6, 0.0, 0.01, 0.5, 0.72, 0.99999, 1.0])
 GAMMA = torch.tensor([-3.7, -2.5, -0.5, -0.1, 1e-3, 0.3, 0.5, 1.0, 1.5, 2.0, 3.3, 9.9, 10.1, 250.0])
 
@@ -69,7 +71,9 @@ def test_tails_keep_their_digits(name: str) -> None:
     function, x = FUNCTIONS[name]
     x = (x[(x.abs() > 1e-7) & (x.abs() < 25)] if name != "erfinv" else x[1:-1]).double()
     x = x[function(x).abs() > 1e-300]
-    session = onnxruntime.InferenceSession(ir.to_proto(lowered(function, (x,)).model).SerializeToString())
+    session = onnxruntime.InferenceSession(
+        ir.to_proto(lowered(function, (x,)).model).SerializeToString()
+    )
     (got,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
     want = function(x).numpy()
     keep = np.abs(want) > 0
@@ -89,3 +93,12 @@ def test_zeta() -> None:
     assert_same(torch.special.zeta, x.float(), y.float())
     assert_same(lambda x: (torch.special.zeta(x, 1.5), torch.special.zeta(3, x)), x)
     assert_same(torch.special.zeta, x[:3, None], y[None, 1:4])
+
+
+@pytest.mark.parametrize("name", ["i0", "i0e", "i1", "i1e"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])
+def test_bessel(name: str, dtype: torch.dtype) -> None:
+    function = getattr(torch.special, name)
+    assert_same(
+        function, torch.tensor([-30.0, -8.0, -0.5, 0.0, 1e-3, 1.0, 7.9, 8.1, 50.0]).to(dtype)
+    )

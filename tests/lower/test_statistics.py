@@ -46,7 +46,7 @@ def test_unbiased(name: str, unbiased: bool) -> None:
     assert_same(lambda x: function(x, 1, unbiased, True), X.double())
 
 
-@pytest.mark.filterwarnings("ignore:(var|std)..: degrees of freedom is <= 0:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0")
 def test_of_one_there_is_no_variance() -> None:
     assert_same(lambda x: (x.var(1), x.std(1, unbiased=False), x.var(0)), torch.randn(3, 1))
     assert_same(lambda x: (x.var(), x.var(unbiased=False)), torch.tensor(2.0))

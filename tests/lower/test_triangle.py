@@ -58,6 +58,9 @@ def test_eye(dtype: torch.dtype | None) -> None:
 
 def test_indices() -> None:
     assert_same(
-        lambda x: (x + torch.tril_indices(3, 4, 1), torch.triu_indices(3, 4, -1, dtype=torch.int32)),
+        lambda x: (
+            x + torch.tril_indices(3, 4, 1),
+            torch.triu_indices(3, 4, -1, dtype=torch.int32),
+        ),
         torch.tensor(0),
     )

@@ -18,7 +18,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
     "tan": (torch.tan, torch.linspace(-1.5, 1.5, 9)),
     "asin": (torch.asin, torch.linspace(-1, 1, 9)),
     "acos": (torch.acos, torch.linspace(-1, 1, 9)),
-    "atan": (torch.atan, torch.tensor([-INFINITY, -1e10, -2.0, -1e-4, 0.0, 0.5, 1.0, 1e5, INFINITY])),
+    "atan": (
+        torch.atan,
+        torch.tensor([-INFINITY, -1e10, -2.0, -1e-4, 0.0, 0.5, 1.0, 1e5, INFINITY]),
+    ),
     "sinh": (torch.sinh, torch.tensor([-5.0, -1.0, -1e-5, 0.0, 1e-3, 2.0, 9.0])),
     "cosh": (torch.cosh, torch.tensor([-5.0, -1.0, -1e-5, 0.0, 1e-3, 2.0, 9.0])),
     "tanh": (torch.tanh, torch.tensor([-50.0, -1.0, -1e-5, 0.0, 1e-3, 2.0, 90.0])),

@@ -161,3 +161,9 @@ def test_a_complex_input_is_fed_as_pairs(load: Any) -> None:
     )
     leaves = inputs.build(Case("case", {"n": 3}, Values.REPEATED), 0)
     assert inputs.feeds(leaves)["x"].tolist() == [[1.0, 2.0]] * 3
+
+
+@pytest.mark.parametrize("values", [Values.WILD, Values.SHUFFLED])
+def test_an_ordered_example_stays_ordered(load: Any, values: Values) -> None:
+    made = built(load, torch.tensor([-1.0, 0.0, 2.0, 5.0]), 7, values)
+    assert (made[1:] >= made[:-1]).all()

@@ -8,7 +8,7 @@ so there is nothing to recompose later. Private torch APIs used here were tried 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -126,6 +126,10 @@ class Recorder(TorchDispatchMode):
         self._describe(node, out)
         self._propagate(func, args, kwargs, out)
         return out
+
+    def give(self, outputs: Iterable[Any]) -> None:
+        """Ends the graph; an output may be a weight that nothing has read before."""
+        self.graph.output(tuple(self._reference(self._stand_in(output)) for output in outputs))
 
     def _worth_recording(self, func: Any, out: Any) -> bool:
         if isinstance(out, torch.Tensor) or func in _READS_VALUE:

@@ -417,7 +417,11 @@ class Emitter:
         before = value.meta.get("shape")
         if before is not None and shapes.equal(tuple(before), wanted):
             return value
-        return self.describe(self.Expand(value, self.ints(wanted)), wanted)
+        own = (1,) * len(wanted) if before is None else tuple(before)
+        own = (1,) * (len(wanted) - len(own)) + own
+        # Expand broadcasts both ways: a size that stays need not be asked for.
+        target = [1 if same(x, y) else y for x, y in zip(own, wanted, strict=True)]
+        return self.describe(self.Expand(value, self.ints(target)), wanted)
 
     def unsqueeze(self, value: ir.Value, *axes: int) -> ir.Value:
         return self.Unsqueeze(value, self.const(list(axes), torch.int64))  # type: ignore[no-any-return]

@@ -59,6 +59,9 @@ class Operand:
     def rank(self) -> int | None:
         return None if self.shape is None else len(self.shape)
 
+    def __repr__(self) -> str:
+        return str(self.value.name)
+
     def __bool__(self) -> bool:
         raise TypeError("it asks for the value of a tensor")
 

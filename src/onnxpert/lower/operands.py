@@ -45,9 +45,7 @@ _INTEGER_KERNELS: dict[str, frozenset[torch.dtype]] = {
 _WIDER = {torch.uint32: torch.int64, torch.uint64: torch.int64}
 
 
-def promoted(
-    op: Emitter, *values: Any, dtype: torch.dtype | None = None
-) -> tuple[ir.Value, ...]:
+def promoted(op: Emitter, *values: Any, dtype: torch.dtype | None = None) -> tuple[ir.Value, ...]:
     """Tensors and numbers in the dtype torch promotes them to, or in the one given."""
     common = dtype or op.result_type(*values)
     if common.is_complex:

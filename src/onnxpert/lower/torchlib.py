@@ -18,10 +18,22 @@ from onnxpert.lower.evaluator import Evaluator, Operand
 
 SINCE = 18  # torchlib is written for this opset
 
-# What torchlib gets wrong, each seen in ONNX Runtime beside torch; torch's own decomposition
-# serves instead, or the operator is said to be missing.
+# What torchlib of onnxscript 0.7.2 gets wrong, each seen in ONNX Runtime beside torch; torch's own
+# decomposition serves instead, or the operator is said to be missing.
+_STATISTICS = "in training the running statistics and the saved ones are others than torch's"
+_DIVISOR = "divisor_override is ignored"
 DENIED: Mapping[str, str] = {
-    "aten::as_strided": "it takes the elements of a transposed tensor to lie in its own order",
+    "aten::_native_batch_norm_legit_functional": _STATISTICS,
+    "aten::_upsample_bilinear2d_aa": "scale factors are ignored where they differ from the sizes' ratio",
+    "aten::avg_pool2d": _DIVISOR,
+    "aten::avg_pool3d": _DIVISOR,
+    "aten::native_batch_norm": _STATISTICS,
+    "aten::nonzero": "of a 0-d tensor it gives one index column, torch none",
+    "aten::scaled_dot_product_attention": "a row that is masked out as a whole gives other values than torch's zeros",
+    "aten::scatter_reduce.two": "the mean counts the elements that were there as none",
+    "aten::special_erfcx": "exp and erfc overflow one by one",
+    "aten::stft": "a signal without a batch axis comes out with the wrong one",
+    "aten::topk": "sorted=False is passed on, and the order is then the runtime's own",
 }
 
 
@@ -34,6 +46,8 @@ def call(op: Emitter, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any
         return NotImplemented
     if op.opset < SINCE:
         raise Refusal(f"torchlib's lowering needs opset {SINCE}", SINCE)
+    if target.namespace == "quantized_decomposed" and _narrow(target, args):
+        raise Refusal("ONNX quantises to the whole range of a dtype, not to a part of it")
     try:
         return _called(op, function, args, kwargs)
     except Refusal:
@@ -60,6 +74,15 @@ def _registry() -> dict[str, Any]:
 
     del ops  # importing it is what fills the registry
     return dict(registration.default_registry.items())
+
+
+def _narrow(target: OpOverload, args: Sequence[Any]) -> bool:
+    """Whether a quantisation keeps to a part of its dtype: torchlib does not look."""
+    given = {a.name: value for a, value in zip(target._schema.arguments, args, strict=False)}
+    if "::quantize" not in target._schema.name or "dtype" not in given:
+        return False
+    limits = torch.iinfo(given["dtype"])
+    return (given["quant_min"], given["quant_max"]) != (limits.min, limits.max)
 
 
 def _called(op: Emitter, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

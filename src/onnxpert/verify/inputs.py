@@ -189,7 +189,17 @@ def _valued(
         elif sized.shape == example.shape:
             # At another size the order of whole numbers may mean something: positions, offsets.
             sized = _drawn(sized, sized, generator, replace=False)
+        if sized.is_floating_point() and _is_sorted(example):
+            sized = sized.sort(-1).values
     return sized.to(value.dtype)
+
+
+def _is_sorted(example: torch.Tensor) -> bool:
+    """Whether the example has an order that the model may rely on: bin edges, times."""
+    if example.dim() == 0 or example.shape[-1] < 3:
+        return False
+    steps = example[..., 1:] >= example[..., :-1]
+    return bool(steps.all()) and bool((example[..., 0] < example[..., -1]).all())
 
 
 def _resized(value: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:

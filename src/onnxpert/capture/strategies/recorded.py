@@ -53,7 +53,7 @@ def record(
         around(recorder),
     ):
         outputs = flat(*values)
-    recorder.graph.output(tuple(recorder._reference(recorder._stand_in(out)) for out in outputs))
+    recorder.give(outputs)
     return Captured(
         root=Recorded(recorder.graph),
         inputs=tuple(recorder.inputs),
@@ -84,7 +84,7 @@ def _enter(recorder: Recorder, index: int, leaf: InputLeaf) -> Any:
         return symbol
     tensor = traced_example(leaf).detach()
     dynamic = {axis for axis, _ in leaf.dims}
-    context = StatelessSymbolicContext(
+    context: Any = StatelessSymbolicContext(
         dynamic_sizes=[
             DimDynamic.DYNAMIC if axis in dynamic else DimDynamic.STATIC
             for axis in range(tensor.dim())

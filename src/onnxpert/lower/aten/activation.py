@@ -9,6 +9,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.linear import scaled
+from onnxpert.lower.aten.special import erf
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.symbols import Size
@@ -138,17 +139,8 @@ def gelu(op: Emitter, self: ir.Value, approximate: str = "none") -> ir.Value:
         bend = op.Tanh(op.Mul(cubic, math.sqrt(2 / math.pi)))
         return op.Mul(op.Mul(self, 0.5), op.Add(bend, 1.0))
     if not single(op, self):
-        return op.Mul(op.Mul(self, 0.5), op.Add(_erf(op, op.Div(self, math.sqrt(2))), 1.0))
+        return op.Mul(op.Mul(self, 0.5), op.Add(erf(op, op.Div(self, math.sqrt(2))), 1.0))
     return op.Mul(op.Mul(self, op.Add(op.Erf(op.Div(self, math.sqrt(2))), 1.0)), 0.5)
-
-
-def _erf(op: Emitter, x: ir.Value) -> ir.Value:
-    from onnxpert.lower import catalogue
-
-    found = catalogue().get(aten.erf.default, ())
-    if not found:
-        raise Refusal(f"ONNX Runtime has no erf for {op.dtype(x)}")
-    return found[0](op, x)
 
 
 @lowering(aten.silu.default)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ def _regular(sizes: Sequence[Size], wanted: Sequence[Size]) -> tuple[list[int], 
             return None
         starts = [place * size // want for place in range(want)]
         lengths = {-(-(place + 1) * size // want) - starts[place] for place in range(want)}
-        steps = {b - a for a, b in zip(starts, starts[1:], strict=False)} or {size}
+        steps = {b - a for a, b in itertools.pairwise(starts)} or {size}
         if len(lengths) > 1 or len(steps) > 1:
             return None
         kernels.append(lengths.pop())
@@ -55,7 +56,9 @@ class _Windows:
 
 def _range(op: Emitter, count: Size) -> ir.Value:
     stop = op.scalar(count, torch.int64)
-    return op.describe(op.Range(op.scalar(0, torch.int64), stop, op.scalar(1, torch.int64)), (count,))
+    return op.describe(
+        op.Range(op.scalar(0, torch.int64), stop, op.scalar(1, torch.int64)), (count,)
+    )
 
 
 def _mean_along(op: Emitter, x: ir.Value, axis: int, want: Size) -> ir.Value:

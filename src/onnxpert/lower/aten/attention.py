@@ -136,9 +136,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> ir.Value:
-    return _attention(
-        op, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
-    )[0]
+    return _attention(op, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)[0]
 
 
 @lowering(aten.scaled_dot_product_attention.default, since=23)
@@ -259,7 +257,9 @@ def efficient_attention(
 # ---- the fast paths of nn.MultiheadAttention and nn.TransformerEncoderLayer ----------------
 
 
-def _fast_bias(op: Emitter, mask: ir.Value | None, mask_type: int | None, dtype: torch.dtype) -> Any:
+def _fast_bias(
+    op: Emitter, mask: ir.Value | None, mask_type: int | None, dtype: torch.dtype
+) -> Any:
     """The fast path reads any mask as booleans: true, or not zero, is shut."""
     if mask is None:
         return None
@@ -347,7 +347,9 @@ def transformer_encoder_layer(
         )[0]
 
     def feed(x: ir.Value) -> ir.Value:
-        return linear(op, bend(op, linear(op, x, ffn_weight_1, ffn_bias_1)), ffn_weight_2, ffn_bias_2)
+        return linear(
+            op, bend(op, linear(op, x, ffn_weight_1, ffn_bias_1)), ffn_weight_2, ffn_bias_2
+        )
 
     if norm_first:
         x = op.Add(src, attend(first(src)))

@@ -146,9 +146,7 @@ def _unless_nan(op: Emitter, extreme: Any, a: ir.Value, b: ir.Value) -> ir.Value
     return op.Where(call(op, "IsNaN", b), a, result)
 
 
-@lowering(
-    aten.clamp.default, aten.clamp.Tensor, aten.clip.default, aten.clip.Tensor
-)
+@lowering(aten.clamp.default, aten.clamp.Tensor, aten.clip.default, aten.clip.Tensor)
 def clamp(op: Emitter, x: ir.Value, min: Operand = None, max: Operand = None) -> ir.Value:
     dtype = op.result_type(x, min, max)
     low = None if min is None else op.scalar(min, dtype)

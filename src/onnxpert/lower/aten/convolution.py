@@ -31,7 +31,7 @@ def _convolved(
     groups: int,
 ) -> ir.Value:
     axes = op.rank(weight) - 2
-    kernel = [size for size in op.shape(weight)[2:]]
+    kernel = list(op.shape(weight)[2:])
     steps, spread = per_axis(stride, axes), per_axis(dilation, axes)
 
     def call(x: ir.Value) -> ir.Value:
@@ -151,9 +151,7 @@ def convolution(
     return conv(op, input, weight, bias, stride, padding, dilation, groups)
 
 
-@lowering(
-    aten.conv_transpose1d.default, aten.conv_transpose2d.input, aten.conv_transpose3d.input
-)
+@lowering(aten.conv_transpose1d.default, aten.conv_transpose2d.input, aten.conv_transpose3d.input)
 def conv_transpose(
     op: Emitter,
     input: ir.Value,
@@ -217,15 +215,15 @@ def _transposed_by_hand(
             pads[rank + axis + 3] = step - 1
             wide = op.Pad(wide, op.ints(pads), op.const(0, op.dtype(x)))
             inner[axis] = inner[axis] * step
-            x = op.reshape(op.describe(wide, (*op.shape(x)[: axis + 3], step, *op.shape(x)[axis + 3 :])),
-                           (batch, channels, *inner))
+            x = op.reshape(
+                op.describe(wide, (*op.shape(x)[: axis + 3], step, *op.shape(x)[axis + 3 :])),
+                (batch, channels, *inner),
+            )
     kernel = op.shape(weight)[2:]
     reach = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
     before = [r - p for r, p in zip(reach, padding, strict=True)]
     # What is missing behind: the wanted size, less what lies before it.
-    after = [
-        size + r - b - i for size, r, b, i in zip(sizes, reach, before, inner, strict=True)
-    ]
+    after = [size + r - b - i for size, r, b, i in zip(sizes, reach, before, inner, strict=True)]
     out = op.shape(weight)[1] * groups
     turned = op.reshape(weight, (groups, channels // groups, out // groups, *kernel))
     turned = op.Transpose(turned, perm=[0, 2, 1, *range(3, axes + 3)])

@@ -92,7 +92,11 @@ def _extremes(op: Emitter, x: ir.Value, dim: int, comparison: str) -> Pair:
         if own.is_floating_point:
             known = body.Not(call(body, "IsNaN", best))
             beyond = body.Or(body.And(beyond, known), call(body, "IsNaN", item))
-        return [chosen(body, beyond, item, best), body.Where(beyond, index, place), body.Add(index, 1)]
+        return [
+            chosen(body, beyond, item, best),
+            body.Where(beyond, index, place),
+            body.Add(index, 1),
+        ]
 
     axis = dim % op.rank(x)
     first = op.squeeze(op.Slice(x, [0], [1], [axis]), axis)
@@ -127,7 +131,9 @@ def _running(
     for result, start in zip(results, starts, strict=True):
         result.shape = _known(op.shape(start))
     outputs = [*results, *(_copy(body, result) for result in results[:kept])]
-    graph = ir.Graph([*carried, item], outputs, nodes=body.nodes, name=op.shared.nodes.unique("running"))
+    graph = ir.Graph(
+        [*carried, item], outputs, nodes=body.nodes, name=op.shared.nodes.unique("running")
+    )
     made = op.emit(
         "Scan",
         *starts,

@@ -31,9 +31,7 @@ def div(op: Emitter, x: Operand, other: Operand) -> ir.Value:
 @lowering(
     aten.div.Tensor_mode, aten.div.Scalar_mode, aten.divide.Tensor_mode, aten.divide.Scalar_mode
 )
-def div_mode(
-    op: Emitter, x: Operand, other: Operand, rounding_mode: str | None = None
-) -> ir.Value:
+def div_mode(op: Emitter, x: Operand, other: Operand, rounding_mode: str | None = None) -> ir.Value:
     if rounding_mode is None:
         return div(op, x, other)
     if rounding_mode == "floor":

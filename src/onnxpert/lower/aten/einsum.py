@@ -68,7 +68,9 @@ def _spelled(side: str, rank: int) -> tuple[str, ...]:
 
 def _output(sides: Sequence[str], written: Sequence[Sequence[str]]) -> tuple[str, ...]:
     everything = [label for labels in written for label in labels]
-    hidden = sorted({label for label in everything if len(label) > 1}, key=lambda label: int(label[3:]))
+    hidden = sorted(
+        {label for label in everything if len(label) > 1}, key=lambda label: int(label[3:])
+    )
     if len(sides) == 1:  # implicit: what stands once, in alphabetical order
         once = sorted(label for label in set(everything) if everything.count(label) == 1)
         return (*hidden, *(label for label in once if len(label) == 1))

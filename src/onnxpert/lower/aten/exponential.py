@@ -62,9 +62,7 @@ def _repeated(op: Emitter, base: ir.Value, times: int) -> ir.Value:
     return multiplied(op, squared, base) if times % 2 else squared
 
 
-@lowering(
-    aten.float_power.Tensor_Tensor, aten.float_power.Tensor_Scalar, aten.float_power.Scalar
-)
+@lowering(aten.float_power.Tensor_Tensor, aten.float_power.Tensor_Scalar, aten.float_power.Scalar)
 def float_power(op: Emitter, x: Operand, exponent: Operand) -> ir.Value:
     return op.Pow(*promoted(op, x, exponent, dtype=torch.float64))
 

@@ -142,9 +142,7 @@ _BERNOULLI = (
 )  # fmt: skip
 
 
-@lowering(
-    aten.special_zeta.default, aten.special_zeta.self_scalar, aten.special_zeta.other_scalar
-)
+@lowering(aten.special_zeta.default, aten.special_zeta.self_scalar, aten.special_zeta.other_scalar)
 def zeta(op: Emitter, x: Operand, other: Operand) -> ir.Value:
     order, start = floating(op, x, other)
     wide = (op.cast(value, torch.float64) for value in (order, start))
@@ -155,7 +153,9 @@ def _zeta(op: Emitter, s: ir.Value, q: ir.Value) -> ir.Value:
     """The sum of (q + k) ** -s over all k, by Euler's and Maclaurin's formula from q + n >= 10 on."""
     count = op.Ceil(op.Sub(float(_FAR), op.reduce("ReduceMin", q, [], False)))
     count = op.Clip(count, float(_FAR), 1e6)
-    steps = op.Range(op.scalar(0, torch.int64), op.cast(count, torch.int64), op.scalar(1, torch.int64))
+    steps = op.Range(
+        op.scalar(0, torch.int64), op.cast(count, torch.int64), op.scalar(1, torch.int64)
+    )
     places = op.Add(op.unsqueeze(q, -1), op.cast(steps, torch.float64))
     terms = op.Pow(places, op.unsqueeze(op.Neg(s), -1))
     total = op.ReduceSum(terms, [-1], keepdims=0)

@@ -42,7 +42,9 @@ def scaled(op: Emitter, x: ir.Value, factor: Any) -> ir.Value:
 
 
 @lowering(aten.linear.default)
-def linear(op: Emitter, input: ir.Value, weight: ir.Value, bias: ir.Value | None = None) -> ir.Value:
+def linear(
+    op: Emitter, input: ir.Value, weight: ir.Value, bias: ir.Value | None = None
+) -> ir.Value:
     # The weight keeps the layout of the state dict; runtimes fold the transpose when they load.
     if op.rank(input) == 2 and op.rank(weight) == 2 and op.dtype(input) in _GEMM:
         return op.Gemm(input, weight, bias, transB=1)
@@ -87,7 +89,11 @@ def _added(
 def addmm(
     op: Emitter, self: ir.Value, mat1: ir.Value, mat2: ir.Value, beta: Any = 1, alpha: Any = 1
 ) -> ir.Value:
-    if op.dtype(mat1) in _GEMM and isinstance(beta, (int, float)) and isinstance(alpha, (int, float)):
+    if (
+        op.dtype(mat1) in _GEMM
+        and isinstance(beta, (int, float))
+        and isinstance(alpha, (int, float))
+    ):
         term = None if beta == 0 else self
         return op.Gemm(mat1, mat2, term, alpha=float(alpha), beta=float(beta))
     return _added(op, self, matmul(op, mat1, mat2), beta, alpha)
@@ -257,9 +263,7 @@ def _is_one(size: Size) -> bool:
 def kron(op: Emitter, self: ir.Value, other: ir.Value) -> ir.Value:
     wide = op.result_type(self, other)
     rank = max(op.rank(self), op.rank(other))
-    shapes = [
-        ((1,) * (rank - op.rank(value)) + op.shape(value)) for value in (self, other)
-    ]
+    shapes = [((1,) * (rank - op.rank(value)) + op.shape(value)) for value in (self, other)]
     spread_self = [size for one in shapes[0] for size in (one, 1)]
     spread_other = [size for one in shapes[1] for size in (1, one)]
     a = op.reshape(op.cast(self, wide), spread_self)

@@ -32,9 +32,7 @@ def _per_channel(op: Emitter, value: ir.Value, rank: int) -> ir.Value:
     return op.reshape(value, (*op.shape(value), *(1,) * (rank - 2)))
 
 
-def _affine(
-    op: Emitter, x: ir.Value, weight: ir.Value | None, bias: ir.Value | None
-) -> ir.Value:
+def _affine(op: Emitter, x: ir.Value, weight: ir.Value | None, bias: ir.Value | None) -> ir.Value:
     if weight is not None:
         x = op.Mul(x, weight)
     return x if bias is None else op.Add(x, bias)
@@ -105,9 +103,7 @@ def native_batch_norm(
     momentum: float,
     eps: float,
 ) -> Any:
-    result = batch_norm(
-        op, input, weight, bias, running_mean, running_var, training, momentum, eps
-    )
+    result = batch_norm(op, input, weight, bias, running_mean, running_var, training, momentum, eps)
     return result, *_batch_statistics(op, input, training, eps)
 
 
@@ -174,9 +170,7 @@ def instance_norm(
     cudnn_enabled: bool = False,
 ) -> ir.Value:
     if not use_input_stats:
-        return batch_norm(
-            op, input, weight, bias, running_mean, running_var, False, momentum, eps
-        )
+        return batch_norm(op, input, weight, bias, running_mean, running_var, False, momentum, eps)
     dtype, rank, channels = op.dtype(input), op.rank(input), op.shape(input)[1:2]
     if dtype is torch.float32:
         scale = _filled(op, 1, channels, dtype) if weight is None else weight
@@ -250,9 +244,7 @@ def layer_norm_whole(
     dtype = op.dtype(input)
     scale = _filled(op, 1, normalized_shape, dtype) if weight is None else op.cast(weight, dtype)
     shift = None if bias is None else op.cast(bias, dtype)
-    return op.LayerNormalization(
-        input, scale, shift, axis=-len(normalized_shape), epsilon=eps
-    )
+    return op.LayerNormalization(input, scale, shift, axis=-len(normalized_shape), epsilon=eps)
 
 
 @lowering(aten.layer_norm.default)

@@ -135,7 +135,9 @@ def linalg_matrix_norm(
     if ord not in (1, -1, math.inf, -math.inf):
         raise Refusal(f"the matrix norm {ord!r} needs singular values, which ONNX cannot compute")
     row, column = (axis % op.rank(x) for axis in dim)
-    if any(same(op.shape(x)[axis], 0) for axis in (row, column)):  # no columns: the largest sum is 0
+    if any(
+        same(op.shape(x)[axis], 0) for axis in (row, column)
+    ):  # no columns: the largest sum is 0
         return linalg_vector_norm(op, x, 1, dim, keepdim, dtype)
     inner, outer = (row, column) if ord in (1, -1) else (column, row)
     sums = linalg_vector_norm(op, x, 1, [inner], True, dtype)

@@ -59,7 +59,7 @@ def pack_padded_sequence(
     op: Emitter, input: ir.Value, lengths: ir.Value, batch_first: bool
 ) -> tuple[ir.Value, ir.Value]:
     x = op.Transpose(input, perm=[1, 0, *range(2, op.rank(input))]) if batch_first else input
-    steps, batch, *rest = op.shape(x)
+    rest = op.shape(x)[2:]
     longest = op.reduce("ReduceMax", lengths, [0], False)
     time = op.unsqueeze(_range(op, longest), 1)
     inside = op.Less(time, lengths)  # lengths come in falling order

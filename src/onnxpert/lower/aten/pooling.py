@@ -36,7 +36,7 @@ def _counts(
         extra = step - 1 if ceil_mode else 0
         count = window_count(size, k, step, pad, pad + extra, spread)
         if ceil_mode:
-            count = torch.sym_min(count, (size + pad - 1) // step + 1)
+            count = torch.sym_min(count, (size + pad - 1) // step + 1)  # type: ignore[no-untyped-call]
         found.append(concrete(count))
     return found
 
@@ -152,9 +152,7 @@ def _max_lowering(overload: Any, axes: int, indices: bool) -> Any:
         dilation: Any = 1,
         ceil_mode: bool = False,
     ) -> Any:
-        return _max_pool(
-            op, self, axes, kernel_size, stride, padding, dilation, ceil_mode, indices
-        )
+        return _max_pool(op, self, axes, kernel_size, stride, padding, dilation, ceil_mode, indices)
 
     return max_pool
 

@@ -87,9 +87,7 @@ def randint_low(
     aten.randint_like.Tensor,
     aten.randint_like.Tensor_generator,
 )
-def randint_like(
-    op: Emitter, x: ir.Value, high: Any, dtype: torch.dtype | None = None
-) -> ir.Value:
+def randint_like(op: Emitter, x: ir.Value, high: Any, dtype: torch.dtype | None = None) -> ir.Value:
     return _whole_numbers(op, op.shape(x), 0, high, dtype or op.dtype(x))
 
 
@@ -228,9 +226,7 @@ def _happened(op: Emitter, size: Sequence[Size], chance: Any, dtype: torch.dtype
 
 
 @lowering(aten.multinomial.default)
-def multinomial(
-    op: Emitter, x: ir.Value, num_samples: Size, replacement: bool = False
-) -> ir.Value:
+def multinomial(op: Emitter, x: ir.Value, num_samples: Size, replacement: bool = False) -> ir.Value:
     weights = op.cast(x, torch.float32)
     single = op.rank(x) == 1
     if single:

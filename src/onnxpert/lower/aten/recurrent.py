@@ -136,9 +136,7 @@ def _layer(
 def _stack(
     op: Emitter, run: Run, x: ir.Value, states: Sequence[ir.Value], lengths: ir.Value | None = None
 ) -> tuple[ir.Value, ...]:
-    per_layer = [
-        op.split(state, [run.directions] * run.num_layers, 0) for state in states
-    ]
+    per_layer = [op.split(state, [run.directions] * run.num_layers, 0) for state in states]
     ends: list[list[ir.Value]] = [[] for _ in states]
     for layer in range(run.num_layers):
         x, last = _layer(op, run, layer, x, [state[layer] for state in per_layer], lengths)

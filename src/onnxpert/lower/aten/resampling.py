@@ -101,7 +101,7 @@ def _plane(overload: Any) -> Kernel:
         unit: torch.Tensor, size: list[int], align: bool, factor: float | None
     ) -> torch.Tensor:
         rows = unit[None, :, None, :]
-        return overload(rows, [1, *size], align, None, factor)[0, :, 0]  # type: ignore[no-any-return]
+        return overload(rows, [1, *size], align, None, factor)[0, :, 0]
 
     return kernel
 
@@ -120,7 +120,8 @@ def _interpolated(
     by_factors = goal.factors is not None and not align_corners
     if not by_factors and equal(sizes, goal.sizes):
         return x
-    if op.dtype(x) not in _KERNELS or (align_corners and "antialias" in attributes):
+    unknown = align_corners and "antialias" in attributes
+    if op.dtype(x) not in _KERNELS or unknown or not attributes:
         return _by_products(op, x, goal, align_corners, kernel)
     if by_factors and goal.factors is not None:
         triples = zip(sizes, goal.factors, goal.sizes, strict=True)
@@ -174,6 +175,9 @@ bilinear2d_aa, bilinear2d_aa_vec = _lowerings(
     mode="linear",
     antialias=1,
     exclude_outside=1,
+)
+lanczos2d_aa, lanczos2d_aa_vec = _lowerings(
+    aten._upsample_lanczos2d_aa, 2, _plane(aten._upsample_lanczos2d_aa)
 )
 bicubic2d_aa, bicubic2d_aa_vec = _lowerings(
     aten._upsample_bicubic2d_aa,

@@ -43,7 +43,9 @@ def gru_stepper(op: Emitter, weights: Weights, has_biases: bool) -> tuple[ir.Val
     return weights[2] if has_biases else None, step
 
 
-def plain_stepper(activation: str) -> Callable[[Emitter, Weights, bool], tuple[ir.Value | None, Step]]:
+def plain_stepper(
+    activation: str,
+) -> Callable[[Emitter, Weights, bool], tuple[ir.Value | None, Step]]:
     def stepper(op: Emitter, weights: Weights, has_biases: bool) -> tuple[ir.Value | None, Step]:
         recurrence = swapped(op, weights[1])
 

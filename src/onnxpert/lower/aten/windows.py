@@ -13,7 +13,7 @@ from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.symbols import Size
 
 
-def per_axis(value: Any, count: int, default: Sequence[int] = ()) -> list[int]:
+def per_axis(value: Any, count: int, default: Sequence[int] = ()) -> list[Any]:
     """An argument given once, or once per axis, or (empty) not at all."""
     if isinstance(value, (int, torch.SymInt)):
         return [value] * count
@@ -21,16 +21,16 @@ def per_axis(value: Any, count: int, default: Sequence[int] = ()) -> list[int]:
     return given * count if len(given) == 1 else given
 
 
-def batched(
-    op: Emitter, x: ir.Value, rank: int, call: Callable[[ir.Value], ir.Value]
-) -> ir.Value:
+def batched(op: Emitter, x: ir.Value, rank: int, call: Callable[[ir.Value], ir.Value]) -> ir.Value:
     """`call` on an input that has a batch axis; one that has none gets it for the time."""
     if op.rank(x) == rank:
         return call(x)
     return op.squeeze(call(op.unsqueeze(x, 0)), 0)
 
 
-def window_count(size: Size, kernel: int, stride: int, before: int, after: int, dilation: int) -> Size:
+def window_count(
+    size: Size, kernel: int, stride: int, before: int, after: int, dilation: int
+) -> Size:
     return (size + before + after - dilation * (kernel - 1) - 1) // stride + 1
 
 
@@ -44,9 +44,7 @@ def padded(
     free = len(sizes) - len(before)
     pads = [*[0] * free, *before, *[0] * free, *after]
     result = op.Pad(x, op.ints(pads), op.const(fill, op.dtype(x)))
-    return op.describe(
-        result, [s + pads[i] + pads[i + len(sizes)] for i, s in enumerate(sizes)]
-    )
+    return op.describe(result, [s + pads[i] + pads[i + len(sizes)] for i, s in enumerate(sizes)])
 
 
 def taps(
