@@ -117,7 +117,7 @@ def _attention(
     if attn_mask is not None:
         wanted = (*query.shape[:-1], key.shape[-2])
         for have, want in zip(reversed(attn_mask.shape), reversed(wanted), strict=False):
-            if have != 1 and have != want:  # asked of torch, so that equal sizes become one symbol
+            if have != 1 and have != want:  # noqa: PLR1714  asked of torch, so that equal sizes become one symbol
                 return NotImplemented
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 

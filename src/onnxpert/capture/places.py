@@ -53,7 +53,7 @@ class Place(SLoc):
 def guards_with_places() -> Iterator[None]:
     """While on, every assumption on a size remembers the user's line that made it."""
     environments: Any = ShapeEnv
-    plain = environments._get_sloc  # noqa: SLF001
+    plain = environments._get_sloc
 
     def placed(environment: ShapeEnv, framework_loc: str | None = None) -> Any:
         # Strict torch.export reads bytecode: the user's frames are not on Python's stack then.
@@ -63,8 +63,8 @@ def guards_with_places() -> Iterator[None]:
             return plain(environment, framework_loc)
         return Place(framework_loc, None, frames)
 
-    environments._get_sloc = placed  # noqa: SLF001
+    environments._get_sloc = placed
     try:
         yield
     finally:
-        environments._get_sloc = plain  # noqa: SLF001
+        environments._get_sloc = plain

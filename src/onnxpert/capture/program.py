@@ -21,7 +21,7 @@ Outputs = Callable[[Sequence[Any]], tuple[Sequence[Any], tuple[str, ...]]]
 # They compute nothing: what they check is in the guards, and the proof runs the model itself.
 _CHECKS = frozenset(
     {
-        aten._assert_scalar.default,  # noqa: SLF001
+        aten._assert_scalar.default,
         aten._assert_async.default,
         aten._assert_async.msg,
         aten._assert_tensor_metadata.default,

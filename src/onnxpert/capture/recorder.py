@@ -37,20 +37,22 @@ def new_fake_mode() -> FakeTensorMode:
     return FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True)
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Writes an FX graph of what is dispatched while it is on."""
 
     supports_higher_order_operators = True  # they arrive here, to be refused in plain words
 
-    def __init__(self, fake_mode: FakeTensorMode, names: Mapping[int, tuple[InputKind, str]]) -> None:
-        super().__init__()
+    def __init__(
+        self, fake_mode: FakeTensorMode, names: Mapping[int, tuple[InputKind, str]]
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
         self.fake_mode = fake_mode
         self.graph = fx.Graph()
         self.inputs: list[GraphInput] = []
         self.modules: list[str] = [""]
         self._names = names  # id of a tensor of the model's -> what it is
         self._nodes: dict[int, fx.Node] = {}  # id of a fake tensor -> where it was made
-        self._fakes: dict[int, FakeTensor] = {}  # id of a real tensor -> its stand-in
+        self._fakes: dict[int, torch.Tensor] = {}  # id of a real tensor -> its stand-in
         self._kept: list[torch.Tensor] = []  # keeps ids from being given out twice
         self._constants: dict[int, torch.Tensor] = {}  # id of a fake -> its known value
         self._by_storage: dict[int, list[fx.Node]] = {}
@@ -72,14 +74,16 @@ class Recorder(TorchDispatchMode):
             self._remember(value, node)
         return node
 
-    def _lift(self, real: torch.Tensor) -> FakeTensor:
+    def _lift(self, real: torch.Tensor) -> torch.Tensor:
         """The stand-in of a tensor of the model's own: a parameter, a buffer or a constant."""
         found = self._fakes.get(id(real))
         if found is not None:
             return found
         if real.is_meta or isinstance(real, FakeTensor):  # no values: only its shape is needed
             with self.fake_mode:
-                fake = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype)
+                fake: torch.Tensor = torch.empty_strided(
+                    real.shape, real.stride(), dtype=real.dtype
+                )
         else:
             with unset_fake_temporarily():
                 fake = self.fake_mode.from_tensor(real, static_shapes=True)
@@ -100,8 +104,10 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         kwargs = kwargs or {}
         if isinstance(func, HigherOrderOperator):
-            raise NotImplementedError(f"the recorder does not look inside `{func.name()}`")
-        if func is aten.lift_fresh.default:  # torch.tensor(...) in forward: a constant, as it is now
+            raise NotImplementedError(f"the recorder does not look inside `{func._name}`")
+        if (
+            func is aten.lift_fresh.default
+        ):  # torch.tensor(...) in forward: a constant, as it is now
             return self._stand_in(args[0])
         args = _map(args, self._stand_in)
         kwargs = {key: _map(value, self._stand_in) for key, value in kwargs.items()}
@@ -200,7 +206,10 @@ class Recorder(TorchDispatchMode):
         tensors = list(_tensors((args, tuple(kwargs.values()))))
         if not tensors or not all(id(value) in self._constants for value in tensors):
             return
-        if any(isinstance(size, torch.SymInt) for size in out.shape) or out.numel() > _CONSTANT_ELEMENTS:
+        if (
+            any(isinstance(size, torch.SymInt) for size in out.shape)
+            or out.numel() > _CONSTANT_ELEMENTS
+        ):
             return
         if _has_symbol((args, tuple(kwargs.values()))):
             return
@@ -245,10 +254,10 @@ def module_paths(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
     """While on, the recorder knows which submodule is running."""
     paths = {id(part): name for name, part in root.named_modules()}
 
-    def enter(module: torch.nn.Module, args: Any) -> None:
+    def enter(module: torch.nn.Module, _: Any) -> None:
         recorder.modules.append(paths.get(id(module), recorder.modules[-1]))
 
-    def leave(module: torch.nn.Module, args: Any, output: Any) -> None:
+    def leave(*_: Any) -> None:
         recorder.modules.pop()
 
     before = torch.nn.modules.module.register_module_forward_pre_hook(enter)
@@ -263,7 +272,7 @@ def module_paths(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
 @contextmanager
 def exporting() -> Iterator[None]:
     """Tells the model's own code that it is being exported, as `torch.export` does."""
-    import torch.compiler as compiler
+    from torch import compiler
 
     flags = {name: getattr(compiler, name) for name in ("_is_exporting_flag", "_is_compiling_flag")}
     for name in flags:

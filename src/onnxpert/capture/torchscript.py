@@ -51,7 +51,7 @@ class Interpreter:
 
     def method(self, module: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         # A traced module's own `forward` is a Python function without a graph.
-        method = module._c._get_method(name)  # noqa: SLF001
+        method = module._c._get_method(name)
         given = _arguments(method.schema.arguments[1:], args, kwargs)
         with self._enter(module):
             return self._graph(_inlined(method.graph), [module, *given])

@@ -35,7 +35,7 @@ _PLUMBING = ("module.py", "container.py")
 @functools.cache
 def ownership(file: str) -> int:
     """3: the user's own file; 2: a library they call; 1: a layer of torch's; 0: everything else."""
-    if file.startswith("<") or file.startswith(_OURS):
+    if file.startswith(("<", _OURS)):
         return 0
     real = os.path.realpath(file)
     library = "site-packages" in real or "dist-packages" in real

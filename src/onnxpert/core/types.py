@@ -106,7 +106,9 @@ class DimSpec:
     upper: int | None = None
     scale: int = 1
     offset: int = 0
-    asked: bool = True  # False: "auto" offered it, so a frozen one is information, not a broken wish
+    asked: bool = (
+        True  # False: "auto" offered it, so a frozen one is information, not a broken wish
+    )
 
 
 @dataclass(frozen=True, slots=True)

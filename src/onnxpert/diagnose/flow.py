@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 
 def _storage(node: fx.Node) -> int | None:
-    value = node.meta.get("val")
-    return value.untyped_storage()._cdata if hasattr(value, "untyped_storage") else None
+    value: Any = node.meta.get("val")
+    if not hasattr(value, "untyped_storage"):
+        return None
+    return int(value.untyped_storage()._cdata)
 
 
 def _written(node: fx.Node) -> Iterator[Any]:

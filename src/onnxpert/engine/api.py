@@ -103,7 +103,7 @@ def explain(rule: str) -> str:
     return str(pages.page(rule))
 
 
-def _request(
+def _request(  # noqa: PLR0917  the arguments of the calls above, in their order
     model: Any,
     args: Any,
     f: str | PathLike[str] | None,

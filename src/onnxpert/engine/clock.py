@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
-# (stage, "start" | "done" | "note", seconds, note)
+# Called with the stage, what happened ("start", "done", "note"), the seconds, and a note.
 Progress: TypeAlias = Callable[[str, str, float, str], None]
 
 

@@ -44,7 +44,9 @@ def fixed(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> Loaded:
     leaves = tuple(
         replace(
             leaf,
-            dims=tuple((axis, spec) for axis, spec in leaf.dims if (leaf.name, axis) not in sources),
+            dims=tuple(
+                (axis, spec) for axis, spec in leaf.dims if (leaf.name, axis) not in sources
+            ),
         )
         for leaf in loaded.leaves
     )
@@ -62,7 +64,7 @@ def bounds(lowered: Lowered) -> Iterator[Bounded]:
 def tie(loaded: Loaded, lowered: Lowered, verified: Verified) -> Tied | None:
     """Two unnamed sizes, equal in the example, where changing one without the other fails."""
     symbols = {symbol.name: symbol for symbol in lowered.symbols if _unnamed(loaded, symbol)}
-    example = {symbol.name: symbol.example for symbol in lowered.symbols}
+    order = [symbol.name for symbol in lowered.symbols]
     for row in verified.rows:
         if row.verdict is not Verdict.FAIL:
             continue
@@ -70,7 +72,8 @@ def tie(loaded: Loaded, lowered: Lowered, verified: Verified) -> Tied | None:
             for other in symbols.values():
                 equal = other is not symbol and _alike(symbol, other)
                 if equal and row.sizes.get(name) != row.sizes.get(other.name):
-                    return Tied(*sorted((symbol, other), key=lambda s: list(example).index(s.name)), row)
+                    first, second = sorted((symbol, other), key=lambda s: order.index(s.name))
+                    return Tied(first, second, row)
     return None
 
 
@@ -93,7 +96,10 @@ def tied(loaded: Loaded, found: Tied) -> Loaded:
         replace(
             leaf,
             dims=tuple(
-                (axis, replace(spec, name=found.first.name) if (leaf.name, axis) in sources else spec)
+                (
+                    axis,
+                    replace(spec, name=found.first.name) if (leaf.name, axis) in sources else spec,
+                )
                 for axis, spec in leaf.dims
             ),
         )

@@ -26,8 +26,8 @@ from onnxpert.core.types import (
 )
 from onnxpert.diagnose import diagnose
 from onnxpert.engine.clock import Clock, Progress
-from onnxpert.engine.places import place_named
 from onnxpert.engine.offers import asked_for, bounds, fixed, tie, tied
+from onnxpert.engine.places import place_named
 from onnxpert.engine.plan import plan
 from onnxpert.engine.summary import summarise
 from onnxpert.load import load

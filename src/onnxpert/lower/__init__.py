@@ -6,7 +6,6 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-
 from onnxpert.core.collect import collect
 from onnxpert.core.types import Captured, Lowered
 from onnxpert.lower import aten, torchlib

@@ -14,7 +14,9 @@ _MOST = 6
 _LARGEST = 4096  # a size beyond this is never tried: the run would cost more than it tells
 
 
-def boundaries(captured: Captured, names: Mapping[Expr, str], environment: Any) -> tuple[Boundary, ...]:
+def boundaries(
+    captured: Captured, names: Mapping[Expr, str], environment: Any
+) -> tuple[Boundary, ...]:
     """For each assumption on named sizes, the smallest sizes at which it does not hold."""
     if environment is None:
         return ()

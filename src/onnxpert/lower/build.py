@@ -41,9 +41,7 @@ class Build:
         inputs, given = self._inputs(input_names)
         names = self._output_names(output_names)
         results = self.walk.run(self.op, self.captured.root, given)
-        outputs = [
-            self._output(name, result, inputs) for name, result in zip(names, results, strict=True)
-        ]
+        outputs = [self._output(name, result) for name, result in zip(names, results, strict=True)]
         self._shapes()
         model = self._model(inputs, outputs, ir_version)
         return Lowered(
@@ -62,7 +60,9 @@ class Build:
 
     def _inputs(self, wished: tuple[str, ...]) -> tuple[list[ir.Value], list[Any]]:
         user = [entry for entry in self.captured.inputs if entry.kind is InputKind.USER]
-        for entry, wish in zip(user, (*wished, *(e.name for e in user[len(wished) :])), strict=False):
+        for entry, wish in zip(
+            user, (*wished, *(e.name for e in user[len(wished) :])), strict=False
+        ):
             self.shared.values.reserve(wish or entry.name)
         values: list[ir.Value] = []
         given: list[Any] = []
@@ -122,7 +122,7 @@ class Build:
             found.append(name)
         return found
 
-    def _output(self, name: str, result: Any, inputs: Sequence[ir.Value]) -> ir.Value:
+    def _output(self, name: str, result: Any) -> ir.Value:
         """The result under its output name; an input or a weight given back needs a node of its own."""
         if not isinstance(result, ir.Value):
             result = self.op.scalar(result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -20,28 +20,34 @@ def name_symbols(captured: Captured) -> dict[Expr, str]:
     leaves = {leaf.name: leaf for leaf in captured.loaded.leaves} if captured.loaded else {}
     named: dict[Expr, str] = {}
     taken = Names()
-    for wish in (_given, _guessed):  # all the user's names first
-        for entry, value in user_inputs(captured):
-            if not isinstance(value, torch.Tensor):
-                continue
-            for axis, size in enumerate(value.shape):
-                symbol = expression(size)
-                if not symbol.is_Symbol or symbol in named:
-                    continue
-                name = wish(leaves.get(entry), entry, axis, value)
-                if name:
-                    # Two sizes that the user gave one name keep it: that they are equal is their word.
-                    named[symbol] = name if wish is _given else taken.unique(name)
-                    taken.reserve(name)
+    for entry, axis, value in _axes(captured):  # all the user's names first
+        name = _given(leaves.get(entry), axis)
+        if name:
+            # Two sizes that the user gave one name keep it: that they are equal is their word.
+            named.setdefault(expression(value.shape[axis]), name)
+            taken.reserve(name)
+    for entry, axis, value in _axes(captured):
+        symbol = expression(value.shape[axis])
+        if symbol not in named:
+            named[symbol] = taken.unique(_guessed(entry, axis, value))
     return named
 
 
-def _given(leaf: InputLeaf | None, entry: str, axis: int, value: torch.Tensor) -> str:
+def _axes(captured: Captured) -> Iterator[tuple[str, int, torch.Tensor]]:
+    """Every axis of an input whose size is a symbol."""
+    for entry, value in user_inputs(captured):
+        if isinstance(value, torch.Tensor):
+            for axis, size in enumerate(value.shape):
+                if expression(size).is_Symbol:
+                    yield entry, axis, value
+
+
+def _given(leaf: InputLeaf | None, axis: int) -> str:
     spec = dict(leaf.dims).get(axis) if leaf else None
     return spec.name if spec is not None and spec.scale == 1 and not spec.offset else ""
 
 
-def _guessed(leaf: InputLeaf | None, entry: str, axis: int, value: torch.Tensor) -> str:
+def _guessed(entry: str, axis: int, value: torch.Tensor) -> str:
     if axis == 0:
         return "batch"
     if value.dim() == 4 and value.is_floating_point():
@@ -84,22 +90,16 @@ class DimPrinter:
 def symbol_table(captured: Captured, names: Mapping[Expr, str]) -> tuple[Symbol, ...]:
     """Every dynamic size with the range that the capture leaves it."""
     found: dict[str, Symbol] = {}
-    for entry, value in user_inputs(captured):
-        if not isinstance(value, torch.Tensor):
+    for entry, axis, value in _axes(captured):
+        node: Any = value.shape[axis].node  # type: ignore[attr-defined]
+        name = names[node.expr]
+        if name in found:
+            old = found[name]
+            sources = (*old.sources, (entry, axis))
+            found[name] = Symbol(name, old.lower, old.upper, old.example, sources)
             continue
-        for axis, size in enumerate(value.shape):
-            symbol = expression(size)
-            if not symbol.is_Symbol:
-                continue
-            environment = size.node.shape_env
-            name = names[symbol]
-            if name in found:
-                old = found[name]
-                sources = (*old.sources, (entry, axis))
-                found[name] = Symbol(name, old.lower, old.upper, old.example, sources)
-                continue
-            lower, upper = _range(environment, symbol)
-            found[name] = Symbol(name, lower, upper, int(size.node.hint), ((entry, axis),))
+        lower, upper = _range(node.shape_env, node.expr)
+        found[name] = Symbol(name, lower, upper, int(node.hint), ((entry, axis),))
     return tuple(found.values())
 
 

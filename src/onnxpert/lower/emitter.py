@@ -18,7 +18,7 @@ from onnxpert.lower.shapes import Shape
 from onnxpert.lower.symbols import Emission, Expr, Size, concrete, expression, same
 
 
-class Refusal(Exception):
+class Refusal(Exception):  # noqa: N818  (no error: the next source of lowerings is asked)
     """A lowering cannot say this call in ONNX: why, and the lowest opset that could."""
 
     def __init__(self, reason: str, lowest_opset: int | None = None) -> None:
@@ -62,9 +62,9 @@ class Emitter:
         self.nodes: list[ir.Node] = []
         self.out: Any = None
         self.given: Any = None
-        self._seen: dict[Any, tuple[ir.Value, ...]] = {}
-        self._sizes: dict[Expr, ir.Value] = {}
-        self._sources: dict[Expr, tuple[ir.Value, int | None]] = {}
+        self.seen: dict[Any, tuple[ir.Value, ...]] = {}
+        self.sizes: dict[Expr, ir.Value] = {}
+        self.sources: dict[Expr, tuple[ir.Value, int | None]] = {}
         self._metadata: dict[str, str] = {}
         self._prefix = ""
         self._stem = "value"
@@ -110,14 +110,12 @@ class Emitter:
             found = self._find(key)
             if found is not None:
                 return found[0] if _outputs == 1 else found
-        outputs = self._append(op_type, _domain, values, attributes, _outputs, known)
+        outputs = self._append(op_type, _domain, values, attributes, _outputs)
         if key is not None:
-            self._seen[key] = outputs
+            self.seen[key] = outputs
         return outputs[0] if _outputs == 1 else outputs
 
-    def _check_dtypes(
-        self, op_type: str, known: Schema, values: Sequence[ir.Value | None]
-    ) -> None:
+    def _check_dtypes(self, op_type: str, known: Schema, values: Sequence[ir.Value | None]) -> None:
         """Refuses what the standard does not allow, with the opset that would, if there is one."""
         for index, value in enumerate(values):
             if value is None or value.dtype is None or known.takes(index, value.dtype):
@@ -139,8 +137,8 @@ class Emitter:
         values: Sequence[ir.Value | None],
         attributes: Mapping[str, Any],
         outputs: int,
-        known: Schema | None,
     ) -> tuple[ir.Value, ...]:
+        known = None if domain else schema(op_type, self.opset)
         node = ir.Node(
             domain,
             op_type,
@@ -192,40 +190,37 @@ class Emitter:
         if formal is None or known is None:
             return None
         for index, other in enumerate(inputs):
-            if isinstance(other, ir.Value) and other.dtype is not None:
-                if known.formal_input(index).type_str == formal.type_str:
-                    return TO_TORCH[other.dtype]
+            typed = isinstance(other, ir.Value) and other.dtype is not None
+            if typed and known.formal_input(index).type_str == formal.type_str:
+                return TO_TORCH[other.dtype]
         return None
 
     def _fold(
         self, op_type: str, values: Sequence[ir.Value | None], attributes: Mapping[str, Any]
     ) -> ir.Value | None:
-        if op_type == "Identity":
+        """What needs no node: the value itself where nothing is done to it, or a constant."""
+        if values and _does_nothing(op_type, values[0], attributes):
             return values[0]
-        if op_type == "Cast" and values[0] is not None and values[0].dtype == attributes["to"]:
-            return values[0]
-        if op_type == "Transpose" and list(attributes.get("perm", ())) == list(
-            range(len(attributes.get("perm", ())))
-        ):
-            return values[0] if attributes.get("perm") else None
         arrays = [_array(value) for value in values]
-        if not arrays or any(a is None and v is not None for a, v in zip(arrays, values, strict=True)):
+        if not arrays or any(
+            a is None and v is not None for a, v in zip(arrays, values, strict=True)
+        ):
             return None
         if op_type == "Cast":
-            array = arrays[0]
-            if array is None or array.size > folding.LARGEST:
-                return None
-            return self.const(torch.from_numpy(array.copy()).to(TO_TORCH[attributes["to"]])) if (
-                array.dtype.kind in "fiub" and array.dtype.itemsize <= 8 and array.dtype.str[1] != "V"
-            ) else None
+            return self._cast_constant(arrays[0], TO_TORCH[attributes["to"]])
         result = folding.fold(op_type, arrays, attributes)
         return None if result is None else self.const(result)
+
+    def _cast_constant(self, array: Any, dtype: torch.dtype) -> ir.Value | None:
+        """torch does the cast, so that it rounds and wraps as torch does; it has no ml_dtypes."""
+        known_to_torch = array.dtype.kind in "fiub" and array.dtype.str[1] != "V"
+        return self.const(torch.from_numpy(array.copy()).to(dtype)) if known_to_torch else None
 
     def _find(self, key: Any) -> tuple[ir.Value, ...] | None:
         scope: Emitter | None = self
         while scope is not None:
-            if key in scope._seen:
-                return scope._seen[key]
+            if key in scope.seen:
+                return scope.seen[key]
             scope = scope.parent
         return None
 
@@ -260,7 +255,7 @@ class Emitter:
     def initialiser(self, name: str, tensor: ir.TensorProtocol) -> ir.Value:
         """A named tensor of the file."""
         tensor.name = name
-        sizes = tuple(int(size) for size in tensor.shape)  # type: ignore[call-overload]
+        sizes = tuple(tensor.shape.numpy())
         value = ir.Value(
             name=name,
             shape=ir.Shape(sizes),
@@ -308,7 +303,7 @@ class Emitter:
     def bind(self, symbol: Expr, value: ir.Value, axis: int | None) -> None:
         """A symbol is the size of `value` along `axis`, or (None) the value itself, an int64."""
         if self._source(symbol) is None:
-            self._sources[symbol] = (value, axis)
+            self.sources[symbol] = (value, axis)
 
     def knows(self, symbol: Expr) -> bool:
         return self._source(symbol) is not None
@@ -316,8 +311,8 @@ class Emitter:
     def _source(self, symbol: Expr) -> tuple[ir.Value, int | None] | None:
         scope: Emitter | None = self
         while scope is not None:
-            if symbol in scope._sources:
-                return scope._sources[symbol]
+            if symbol in scope.sources:
+                return scope.sources[symbol]
             scope = scope.parent
         return None
 
@@ -325,11 +320,11 @@ class Emitter:
         """An expression of sizes as a tensor of shape [1], computed once per scope."""
         scope: Emitter | None = self
         while scope is not None:
-            if expr in scope._sizes:
-                return scope._sizes[expr]
+            if expr in scope.sizes:
+                return scope.sizes[expr]
             scope = scope.parent
         value = self._read(expr) if expr.is_Symbol else Emission(self).emit(expr)
-        self._sizes[expr] = value
+        self.sizes[expr] = value
         return value
 
     def _read(self, symbol: Expr) -> ir.Value:
@@ -359,7 +354,9 @@ class Emitter:
             raise Refusal(f"the dtype of {value.name} is not known here")
         return TO_TORCH[value.dtype]
 
-    def describe(self, value: ir.Value, sizes: Sequence[Size], dtype: torch.dtype | None = None) -> ir.Value:
+    def describe(
+        self, value: ir.Value, sizes: Sequence[Size], dtype: torch.dtype | None = None
+    ) -> ir.Value:
         """Say what only the lowering knows: the shape (and dtype) of a value it made."""
         value.meta["shape"] = tuple(map(concrete, sizes))
         if dtype is not None:
@@ -381,7 +378,7 @@ class Emitter:
     def cast(self, value: ir.Value, dtype: torch.dtype) -> ir.Value:
         if dtype not in TO_ONNX:
             raise Refusal(f"ONNX has no {dtype}")
-        return self.Cast(value, to=TO_ONNX[dtype])  # type: ignore[no-any-return]
+        return self.Cast(value, to=TO_ONNX[dtype])
 
     def reshape(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value:
         """Another shape of the same elements, with as little shape arithmetic as can be."""
@@ -404,9 +401,9 @@ class Emitter:
             return self.ints(wanted), 1 if self.opset >= 14 else None
         target: list[Any] = list(wanted)
         for axis, size in enumerate(wanted):
-            if not isinstance(size, int) and before is not None and axis < len(before):
-                if same(size, before[axis]):
-                    target[axis] = 0
+            kept = not isinstance(size, int) and before is not None and axis < len(before)
+            if kept and before is not None and same(size, before[axis]):
+                target[axis] = 0
         open_axes = [axis for axis, size in enumerate(target) if not isinstance(size, int)]
         if open_axes:
             target[open_axes[0]] = -1
@@ -424,10 +421,10 @@ class Emitter:
         return self.describe(self.Expand(value, self.ints(target)), wanted)
 
     def unsqueeze(self, value: ir.Value, *axes: int) -> ir.Value:
-        return self.Unsqueeze(value, self.const(list(axes), torch.int64))  # type: ignore[no-any-return]
+        return self.Unsqueeze(value, self.const(list(axes), torch.int64))
 
     def squeeze(self, value: ir.Value, *axes: int) -> ir.Value:
-        return self.Squeeze(value, self.const(list(axes), torch.int64))  # type: ignore[no-any-return]
+        return self.Squeeze(value, self.const(list(axes), torch.int64))
 
     def reduce(self, name: str, value: ir.Value, axes: Sequence[int], keepdims: bool) -> ir.Value:
         """`ReduceX`, whose axes moved from attribute to input at opset 18 (13 for ReduceSum).
@@ -440,8 +437,8 @@ class Emitter:
             flat = self.reshape(value, (1,))
             return self.reshape(self.reduce(name, flat, [0], True), ())
         if self.opset >= 18 or name == "ReduceSum":
-            return self.emit(name, value, self.const(axes, torch.int64), keepdims=int(keepdims))  # type: ignore[no-any-return]
-        return self.emit(name, value, axes=axes, keepdims=int(keepdims))  # type: ignore[no-any-return]
+            return self.emit(name, value, self.const(axes, torch.int64), keepdims=int(keepdims))
+        return self.emit(name, value, axes=axes, keepdims=int(keepdims))
 
     def split(self, value: ir.Value, sizes: Sequence[Size], axis: int) -> tuple[ir.Value, ...]:
         if len(sizes) == 1:
@@ -451,7 +448,7 @@ class Emitter:
         axis %= len(before)
         for output, size in zip(outputs, sizes, strict=True):
             self.describe(output, (*before[:axis], size, *before[axis + 1 :]))
-        return outputs  # type: ignore[no-any-return]
+        return outputs
 
     # ---- scopes ----------------------------------------------------------------------------
 
@@ -474,6 +471,15 @@ def _no_subgraphs(*_: Any) -> list[Any]:
 
 def _lowest(op_type: str, opset: int) -> int | None:
     return next((v for v in range(opset + 1, 27) if schema(op_type, v) is not None), None)
+
+
+def _does_nothing(op_type: str, value: ir.Value | None, attributes: Mapping[str, Any]) -> bool:
+    if op_type == "Cast":
+        return value is not None and value.dtype == attributes["to"]
+    if op_type == "Transpose":
+        order = list(attributes.get("perm", ()))
+        return bool(order) and order == list(range(len(order)))
+    return op_type == "Identity"
 
 
 def _before_reshapes(value: ir.Value) -> ir.Value:
@@ -558,11 +564,23 @@ def _key(
 
 
 _BOOL_RESULT = frozenset(
-    "Equal Less Greater LessOrEqual GreaterOrEqual Not And Or Xor IsNaN IsInf".split()
+    [
+        "Equal",
+        "Less",
+        "Greater",
+        "LessOrEqual",
+        "GreaterOrEqual",
+        "Not",
+        "And",
+        "Or",
+        "Xor",
+        "IsNaN",
+        "IsInf",
+    ]
 )
 
 
-_LIKE_INPUT = frozenset("EyeLike RandomNormalLike RandomUniformLike Bernoulli".split())
+_LIKE_INPUT = frozenset(["EyeLike", "RandomNormalLike", "RandomUniformLike", "Bernoulli"])
 
 
 def _output_dtypes(

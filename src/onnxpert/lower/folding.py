@@ -16,11 +16,13 @@ LARGEST = 4096  # elements; what is larger is cheaper left to the runtime
 
 def _divide(a: Array, b: Array) -> Array | None:
     if a.dtype.kind not in "iu":
-        return a / b
+        return np.asarray(a / b)
     if (b == 0).any():
         return None
     quotient = a // b
-    return quotient + ((a % b != 0) & ((a < 0) != (b < 0)))  # towards zero, as ONNX divides
+    return np.asarray(
+        quotient + ((a % b != 0) & ((a < 0) != (b < 0)))
+    )  # towards zero, as ONNX divides
 
 
 def _modulo(a: Array, b: Array, fmod: int = 0) -> Array | None:
@@ -74,11 +76,13 @@ _FOLDS: dict[str, Callable[..., Array | None]] = {
     "Equal": lambda a, b: np.asarray(a == b),
     "Less": lambda a, b: np.asarray(a < b),
     "Greater": lambda a, b: np.asarray(a > b),
-    "Not": lambda a: np.logical_not(a),
-    "And": lambda a, b: np.logical_and(a, b),
-    "Or": lambda a, b: np.logical_or(a, b),
-    "Where": lambda c, a, b: np.where(c, a, b),
-    "Expand": lambda a, shape: np.asarray(np.broadcast_to(a, np.broadcast_shapes(a.shape, tuple(shape)))),
+    "Not": np.logical_not,
+    "And": np.logical_and,
+    "Or": np.logical_or,
+    "Where": lambda c, a, b: np.asarray(np.where(c, a, b)),
+    "Expand": lambda a, shape: np.asarray(
+        np.broadcast_to(a, np.broadcast_shapes(a.shape, tuple(shape)))
+    ),
     "Range": lambda start, limit, delta: np.arange(start, limit, delta, dtype=start.dtype),
     "Identity": lambda a: a,
     "Sqrt": np.sqrt,

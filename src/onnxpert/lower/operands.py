@@ -66,7 +66,7 @@ def native(op: Emitter, name: str, dtype: torch.dtype) -> torch.dtype:
     if dtype.is_complex:
         raise Refusal("ONNX has no arithmetic on complex numbers")
     known = schema(name, op.opset)
-    operand = 1 if name == "Where" else 0
+    operand = 1 if name in {"Where", "Pow"} else 0
     allowed = known.allowed.get(known.inputs[operand].type_str) if known is not None else None
     legal = allowed is None or TO_ONNX[dtype] in allowed
     if dtype.is_floating_point:

@@ -47,7 +47,9 @@ def _ints(value: ir.Value | None) -> list[int] | None:
     return [int(item) for item in value.const_value.numpy().reshape(-1)]
 
 
-def _unsqueezed(shapes: Sequence[Shape], inputs: Sequence[Any], _: Mapping[str, Any]) -> Shape | None:
+def _unsqueezed(
+    shapes: Sequence[Shape], inputs: Sequence[Any], _: Mapping[str, Any]
+) -> Shape | None:
     axes = _ints(inputs[1])
     if axes is None:
         return None
@@ -113,17 +115,13 @@ def _gathered(
     return (*shapes[0][:axis], *shapes[1], *shapes[0][axis + 1 :])
 
 
-def _gemm(
-    shapes: Sequence[Shape], _: Sequence[Any], attributes: Mapping[str, Any]
-) -> Shape | None:
+def _gemm(shapes: Sequence[Shape], _: Sequence[Any], attributes: Mapping[str, Any]) -> Shape | None:
     rows = shapes[0][1 if attributes.get("transA") else 0]
     columns = shapes[1][0 if attributes.get("transB") else 1]
     return rows, columns
 
 
-_RULES: dict[
-    str, Callable[[Sequence[Shape], Sequence[Any], Mapping[str, Any]], Shape | None]
-] = {
+_RULES: dict[str, Callable[[Sequence[Shape], Sequence[Any], Mapping[str, Any]], Shape | None]] = {
     "Unsqueeze": _unsqueezed,
     "Squeeze": _squeezed,
     "Transpose": _transposed,
@@ -140,16 +138,98 @@ _RULES: dict[
     "Size": lambda shapes, inputs, attributes: (),
 }
 _LIKE_FIRST = frozenset(
-    "Cast CastLike Identity Relu Sigmoid Tanh Sqrt Exp Log Neg Abs Erf Softmax LogSoftmax Floor Ceil "
-    "Round Reciprocal Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Not Sign LeakyRelu Elu "
-    "Selu Celu Softplus Softsign HardSigmoid HardSwish Gelu Mish Clip CumSum LayerNormalization "
-    "RMSNormalization InstanceNormalization BatchNormalization GroupNormalization Trilu IsNaN IsInf "
-    "ScatterElements ScatterND ReverseSequence LpNormalization BitwiseNot Hardmax "
-    "ThresholdedRelu QuantizeLinear DequantizeLinear Dropout LRN".split()
+    [
+        "Cast",
+        "CastLike",
+        "Identity",
+        "Relu",
+        "Sigmoid",
+        "Tanh",
+        "Sqrt",
+        "Exp",
+        "Log",
+        "Neg",
+        "Abs",
+        "Erf",
+        "Softmax",
+        "LogSoftmax",
+        "Floor",
+        "Ceil",
+        "Round",
+        "Reciprocal",
+        "Sin",
+        "Cos",
+        "Tan",
+        "Asin",
+        "Acos",
+        "Atan",
+        "Sinh",
+        "Cosh",
+        "Asinh",
+        "Acosh",
+        "Atanh",
+        "Not",
+        "Sign",
+        "LeakyRelu",
+        "Elu",
+        "Selu",
+        "Celu",
+        "Softplus",
+        "Softsign",
+        "HardSigmoid",
+        "HardSwish",
+        "Gelu",
+        "Mish",
+        "Clip",
+        "CumSum",
+        "LayerNormalization",
+        "RMSNormalization",
+        "InstanceNormalization",
+        "BatchNormalization",
+        "GroupNormalization",
+        "Trilu",
+        "IsNaN",
+        "IsInf",
+        "ScatterElements",
+        "ScatterND",
+        "ReverseSequence",
+        "LpNormalization",
+        "BitwiseNot",
+        "Hardmax",
+        "ThresholdedRelu",
+        "QuantizeLinear",
+        "DequantizeLinear",
+        "Dropout",
+        "LRN",
+    ]
 )
 _BROADCAST = frozenset(
-    "Add Sub Mul Div Pow Mod Max Min Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor Where "
-    "BitwiseAnd BitwiseOr BitwiseXor BitShift PRelu Mean Sum".split()
+    [
+        "Add",
+        "Sub",
+        "Mul",
+        "Div",
+        "Pow",
+        "Mod",
+        "Max",
+        "Min",
+        "Equal",
+        "Less",
+        "Greater",
+        "LessOrEqual",
+        "GreaterOrEqual",
+        "And",
+        "Or",
+        "Xor",
+        "Where",
+        "BitwiseAnd",
+        "BitwiseOr",
+        "BitwiseXor",
+        "BitShift",
+        "PRelu",
+        "Mean",
+        "Sum",
+    ]
 )
 
 
@@ -157,8 +237,9 @@ def infer(
     op_type: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any]
 ) -> Shape | None:
     """The shape of the first output, where it is plain; None where it is not."""
-    shapes = [value.meta.get("shape") for value in inputs if value is not None]
-    if not shapes or any(shape is None for shape in shapes):
+    present = [value for value in inputs if value is not None]
+    shapes: list[Shape] = [value.meta["shape"] for value in present if "shape" in value.meta]
+    if not shapes or len(shapes) != len(present):
         return None
     if op_type in _LIKE_FIRST:
         return tuple(shapes[0])

@@ -20,7 +20,15 @@ from onnxpert.lower.symbols import expression
 
 Library = Mapping[Any, Sequence[Lowering]]
 _IGNORED_KEYWORDS = frozenset(
-    {"device", "layout", "pin_memory", "memory_format", "non_blocking", "requires_grad", "generator"}
+    {
+        "device",
+        "layout",
+        "pin_memory",
+        "memory_format",
+        "non_blocking",
+        "requires_grad",
+        "generator",
+    }
 )
 
 
@@ -107,7 +115,7 @@ class Walk:
     ) -> Any:
         stand_ins = mapped((tuple(args), dict(kwargs)), lambda v: _stand_in(v, self._fake_mode))
         try:
-            found = decompose(target, *stand_ins, self._fake_mode)
+            found = decompose(target, stand_ins[0], stand_ins[1], self._fake_mode)
         except Exception as error:  # torch's own decomposition failed: said as the reason
             raise Refusal(f"torch cannot take it apart ({error})") from error
         if found is None:
@@ -150,7 +158,7 @@ class Walk:
 
     def _stub(self, node: fx.Node) -> Any:
         """Typed values out of nowhere, so that the walk can go on and find the other reasons."""
-        value = node.meta.get("val")
+        value: Any = node.meta.get("val")
         many = isinstance(value, (list, tuple))
         outputs = self.op.emit(
             _op_name(node.target).replace(".", "_"),
@@ -175,14 +183,19 @@ class Walk:
         return result
 
     def _settle(self, name: str, value: ir.Value, expected: torch.Tensor) -> ir.Value:
-        if expected.dtype in TO_ONNX and value.dtype is not None:
-            if value.dtype != TO_ONNX[expected.dtype] and not expected.dtype.is_complex:
-                value = self.op.cast(value, expected.dtype)
+        wanted = TO_ONNX.get(expected.dtype)
+        differs = value.dtype is not None and wanted is not None and value.dtype != wanted
+        if differs and not expected.dtype.is_complex:
+            value = self.op.cast(value, expected.dtype)
         if value.dtype is None and expected.dtype in TO_ONNX:
             value.dtype = TO_ONNX[expected.dtype]
         if not expected.dtype.is_complex:
             value.meta["shape"] = tuple(expected.shape)
-        if id(value) not in self._named and value.const_value is None and value.producer() is not None:
+        if (
+            id(value) not in self._named
+            and value.const_value is None
+            and value.producer() is not None
+        ):
             self._named.add(id(value))
             value.name = self.op.shared.values.unique(name)
             if not self._depth:

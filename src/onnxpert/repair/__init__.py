@@ -30,9 +30,9 @@ def choose(
     seen = set(tried)
     for finding in findings:
         for known in catalogue().values():
-            if finding.rule in known.cures and known.safety in ALLOWED[level]:
-                if (finding, known.name) not in seen:
-                    return finding, known
+            fits = finding.rule in known.cures and known.safety in ALLOWED[level]
+            if fits and (finding, known.name) not in seen:
+                return finding, known
     return None
 
 

@@ -86,7 +86,7 @@ def _copied(name: str, tensor: torch.Tensor) -> _Memory:
 
 def _watched(name: str, tensor: torch.Tensor) -> _Memory:
     def stamp() -> int:
-        return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - has no other name
+        return 0 if tensor.is_inference() else tensor._version
 
     seen = [stamp()]
 

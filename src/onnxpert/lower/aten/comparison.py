@@ -142,8 +142,8 @@ def _unless_nan(op: Emitter, extreme: Any, a: ir.Value, b: ir.Value) -> ir.Value
     result: ir.Value = extreme(op, a, b)
     if not _is_float(op, a):
         return result
-    result = op.Where(call(op, "IsNaN", a), b, result)
-    return op.Where(call(op, "IsNaN", b), a, result)
+    result = chosen(op, call(op, "IsNaN", a), b, result)
+    return chosen(op, call(op, "IsNaN", b), a, result)
 
 
 @lowering(aten.clamp.default, aten.clamp.Tensor, aten.clip.default, aten.clip.Tensor)

@@ -10,7 +10,7 @@ import torch
 from onnxpert.lower.aten.rounding import trunc
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
-from onnxpert.lower.operands import call, floating, promoted
+from onnxpert.lower.operands import call, chosen, floating, promoted
 
 aten = torch.ops.aten
 Operand = Any  # ir.Value | Scalar
@@ -72,7 +72,7 @@ def _floored_floats(op: Emitter, a: ir.Value, b: ir.Value, zero_divides: bool) -
     whole = call(op, "Round", quotient)
     if not zero_divides:
         return whole
-    return op.Where(call(op, "Equal", b, 0), op.Div(a, b), whole)
+    return chosen(op, call(op, "Equal", b, 0), op.Div(a, b), whole)
 
 
 def _signs_differ(op: Emitter, rest: ir.Value, divisor: ir.Value) -> ir.Value:
@@ -92,7 +92,7 @@ def remainder(op: Emitter, x: Operand, other: Operand) -> ir.Value:
     if not op.dtype(a).is_floating_point:
         return call(op, "Mod", a, b)
     rest = call(op, "Mod", a, b, fmod=1)
-    return op.Where(_signs_differ(op, rest, b), op.Add(rest, b), rest)
+    return chosen(op, _signs_differ(op, rest, b), op.Add(rest, b), rest)
 
 
 @lowering(aten.fmod.Tensor, aten.fmod.Scalar)

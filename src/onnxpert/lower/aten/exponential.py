@@ -37,7 +37,7 @@ def _short_power(op: Emitter, base: ir.Value, exponent: Operand) -> ir.Value | N
     if exponent == 0.5:
         return call(op, "Sqrt", base)
     if exponent == -0.5:
-        return call(op, "Reciprocal", call(op, "Sqrt", base))
+        return call(op, "Div", 1.0, call(op, "Sqrt", base))
     if exponent == -1:
         return call(op, "Reciprocal", base)
     return None
@@ -74,7 +74,8 @@ def sqrt(op: Emitter, x: ir.Value) -> ir.Value:
 
 @lowering(aten.rsqrt.default)
 def rsqrt(op: Emitter, x: ir.Value) -> ir.Value:
-    return call(op, "Reciprocal", sqrt(op, x))
+    # Not a Reciprocal: ONNX Runtime fuses an RMS norm only when it is written as a division.
+    return call(op, "Div", 1.0, sqrt(op, x))
 
 
 @lowering(aten.exp.default)
@@ -122,8 +123,8 @@ def log1p(op: Emitter, x: ir.Value) -> ir.Value:
     kept = call(op, "Sub", above, 1.0)
     plain = call(op, "Log", above)
     mended = call(op, "Mul", plain, call(op, "Div", value, kept))
-    result = op.Where(call(op, "Equal", kept, value), plain, mended)
-    return op.Where(call(op, "Equal", kept, 0.0), value, result)
+    result = chosen(op, call(op, "Equal", kept, value), plain, mended)
+    return chosen(op, call(op, "Equal", kept, 0.0), value, result)
 
 
 @lowering(aten.logaddexp.default)
@@ -132,7 +133,7 @@ def logaddexp(op: Emitter, x: ir.Value, other: ir.Value) -> ir.Value:
     gap = call(op, "Neg", call(op, "Abs", call(op, "Sub", a, b)))
     result = call(op, "Add", call(op, "Max", a, b), log1p(op, call(op, "Exp", gap)))
     # Of two equal infinities the gap is no number.
-    return op.Where(call(op, "Equal", a, b), call(op, "Add", a, math.log(2)), result)
+    return chosen(op, call(op, "Equal", a, b), call(op, "Add", a, math.log(2)), result)
 
 
 @lowering(aten.logaddexp2.default)
@@ -141,7 +142,7 @@ def logaddexp2(op: Emitter, x: ir.Value, other: ir.Value) -> ir.Value:
     gap = call(op, "Neg", call(op, "Abs", call(op, "Sub", a, b)))
     more = call(op, "Mul", log1p(op, exp2(op, gap)), 1 / math.log(2))
     result = call(op, "Add", call(op, "Max", a, b), more)
-    return op.Where(call(op, "Equal", a, b), call(op, "Add", a, 1.0), result)
+    return chosen(op, call(op, "Equal", a, b), call(op, "Add", a, 1.0), result)
 
 
 @lowering(
@@ -169,8 +170,10 @@ def xlog1py(op: Emitter, x: Operand, other: Operand) -> ir.Value:
 
 def _times(op: Emitter, x: ir.Value, y: ir.Value, logarithm: ir.Value) -> ir.Value:
     """x * log(y), where zero times anything but NaN is zero."""
-    result = op.Where(call(op, "Equal", x, 0.0), op.scalar(0.0, op.dtype(x)), op.Mul(x, logarithm))
-    return op.Where(call(op, "IsNaN", y), y, result)
+    result = chosen(
+        op, call(op, "Equal", x, 0.0), op.scalar(0.0, op.dtype(x)), op.Mul(x, logarithm)
+    )
+    return chosen(op, call(op, "IsNaN", y), y, result)
 
 
 @lowering(aten.special_entr.default)
@@ -179,8 +182,8 @@ def entr(op: Emitter, x: ir.Value) -> ir.Value:
     (value,) = floating(op, x)
     zero = op.scalar(0.0, op.dtype(value))
     product = call(op, "Neg", call(op, "Mul", value, call(op, "Log", value)))
-    below = op.Where(call(op, "Less", value, 0.0), op.scalar(-math.inf, op.dtype(value)), product)
-    return op.Where(call(op, "Equal", value, 0.0), zero, below)
+    below = chosen(op, call(op, "Less", value, 0.0), op.scalar(-math.inf, op.dtype(value)), product)
+    return chosen(op, call(op, "Equal", value, 0.0), zero, below)
 
 
 @lowering(aten.ldexp.Tensor)
@@ -195,12 +198,12 @@ def frexp(op: Emitter, x: ir.Value) -> tuple[ir.Value, ir.Value]:
     wide = op.cast(x, torch.float64)
     size = op.Abs(wide)
     finite = op.And(op.Greater(size, 0.0), op.Less(size, math.inf))
-    size = op.Where(finite, size, op.scalar(0.5, torch.float64))
+    size = chosen(op, finite, size, op.scalar(0.5, torch.float64))
     exponent = op.Ceil(op.Mul(op.Log(size), 1 / math.log(2)))
     # The logarithm may be off by its last digit, which matters at the powers of two.
     half = op.Div(size, op.Pow(op.scalar(2.0, torch.float64), exponent))
     exponent = op.Add(exponent, op.cast(op.GreaterOrEqual(half, 1.0), torch.float64))
     exponent = op.Sub(exponent, op.cast(op.Less(half, 0.5), torch.float64))
     fraction = op.Div(wide, op.Pow(op.scalar(2.0, torch.float64), exponent))
-    fraction = op.Where(finite, fraction, wide)
+    fraction = chosen(op, finite, fraction, wide)
     return op.cast(fraction, op.dtype(x)), op.cast(exponent, torch.int32)

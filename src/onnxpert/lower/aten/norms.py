@@ -16,7 +16,7 @@ from onnxpert.lower.aten.reduction import sum_dim
 from onnxpert.lower.dtypes import Scalar
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
-from onnxpert.lower.operands import axes_of, call, reduced
+from onnxpert.lower.operands import axes_of, call, chosen, reduced
 from onnxpert.lower.symbols import same
 
 aten = torch.ops.aten
@@ -152,4 +152,4 @@ def renorm(op: Emitter, x: ir.Value, p: Scalar, dim: int, maxnorm: Scalar) -> ir
     size = linalg_vector_norm(op, x, p, others, keepdim=True)
     shrink = call(op, "Div", op.scalar(maxnorm, op.dtype(x)), call(op, "Add", size, 1e-7))
     keep = op.scalar(1.0, op.dtype(x))
-    return op.Mul(x, op.Where(call(op, "Greater", size, maxnorm), shrink, keep))
+    return op.Mul(x, chosen(op, call(op, "Greater", size, maxnorm), shrink, keep))

@@ -12,7 +12,7 @@ import torch
 from onnxpert.lower.aten.casting import converted
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
-from onnxpert.lower.operands import axes_of, call, floating, reduced
+from onnxpert.lower.operands import axes_of, call, chosen, floating, reduced
 from onnxpert.lower.symbols import Size, same
 
 aten = torch.ops.aten
@@ -58,7 +58,7 @@ def nansum(
 def _without_nan(op: Emitter, x: ir.Value) -> ir.Value:
     if not op.dtype(x).is_floating_point:
         return x
-    return op.Where(call(op, "IsNaN", x), op.scalar(0.0, op.dtype(x)), x)
+    return chosen(op, call(op, "IsNaN", x), op.scalar(0.0, op.dtype(x)), x)
 
 
 @lowering(aten.mean.default)

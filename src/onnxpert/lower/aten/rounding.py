@@ -7,7 +7,7 @@ import torch
 
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
-from onnxpert.lower.operands import call
+from onnxpert.lower.operands import call, chosen
 
 aten = torch.ops.aten
 
@@ -59,10 +59,10 @@ def nan_to_num(
     if not dtype.is_floating_point:
         return x
     limits = torch.finfo(dtype)
-    finite = op.Where(call(op, "IsNaN", x), op.scalar(nan or 0.0, dtype), x)
+    finite = chosen(op, call(op, "IsNaN", x), op.scalar(nan or 0.0, dtype), x)
     if posinf is None and neginf is None:
         return call(op, "Clip", finite, limits.min, limits.max)
     above = op.scalar(limits.max if posinf is None else posinf, dtype)
     below = op.scalar(limits.min if neginf is None else neginf, dtype)
-    finite = op.Where(call(op, "IsInf", x, detect_negative=0), above, finite)
-    return op.Where(call(op, "IsInf", x, detect_positive=0), below, finite)
+    finite = chosen(op, call(op, "IsInf", x, detect_negative=0), above, finite)
+    return chosen(op, call(op, "IsInf", x, detect_positive=0), below, finite)

@@ -11,7 +11,7 @@ import torch
 from onnxpert.lower.aten.exponential import log1p
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
-from onnxpert.lower.operands import call, floating
+from onnxpert.lower.operands import call, chosen, floating
 
 aten = torch.ops.aten
 Operand = Any  # ir.Value | Scalar
@@ -96,7 +96,7 @@ def asinh(op: Emitter, x: ir.Value) -> ir.Value:
     root = op.Sqrt(op.Add(op.Mul(size, size), 1.0))
     small = log1p(op, op.Add(size, op.Div(op.Mul(size, size), op.Add(root, 1.0))))
     large = op.Add(op.Log(size), math.log(2))  # where the square has no more room for the 1
-    return op.Mul(op.Sign(value), op.Where(op.Less(size, 1e8), small, large))
+    return op.Mul(op.Sign(value), chosen(op, op.Less(size, 1e8), small, large))
 
 
 @lowering(aten.acosh.default, aten.arccosh.default)
@@ -108,7 +108,7 @@ def acosh(op: Emitter, x: ir.Value) -> ir.Value:
     root = op.Sqrt(op.Mul(above, op.Add(value, 1.0)))
     small = log1p(op, op.Add(above, root))
     large = op.Add(op.Log(value), math.log(2))
-    return op.Where(op.Less(value, 1e8), small, op.Where(op.Less(value, 1.0), small, large))
+    return chosen(op, op.Less(value, 1e8), small, chosen(op, op.Less(value, 1.0), small, large))
 
 
 @lowering(aten.atanh.default, aten.arctanh.default)
@@ -131,11 +131,11 @@ def atan2(op: Emitter, x: Operand, other: Operand) -> ir.Value:
     height, width = call(op, "Abs", y), call(op, "Abs", x)
     ratio = call(op, "Div", height, width)
     # 0/0 and inf/inf have an angle all the same: that of 0 and that of 1.
-    ratio = op.Where(call(op, "Equal", height, width), call(op, "Sign", height), ratio)
+    ratio = chosen(op, call(op, "Equal", height, width), call(op, "Sign", height), ratio)
     angle = atan(op, ratio)
     behind = call(op, "Sub", op.scalar(math.pi, op.dtype(y)), angle)
-    angle = op.Where(is_negative(op, x), behind, angle)
-    return op.Where(is_negative(op, y), call(op, "Neg", angle), angle)
+    angle = chosen(op, is_negative(op, x), behind, angle)
+    return chosen(op, is_negative(op, y), call(op, "Neg", angle), angle)
 
 
 @lowering(aten.hypot.default)
@@ -145,9 +145,9 @@ def hypot(op: Emitter, x: ir.Value, other: ir.Value) -> ir.Value:
         legs = [op.cast(value, torch.float64) for value in (a, b)]
         return op.cast(_root_of_squares(op, *legs), op.dtype(a))
     long, short = op.Max(op.Abs(a), op.Abs(b)), op.Min(op.Abs(a), op.Abs(b))
-    safe = op.Where(op.Equal(long, 0.0), op.scalar(1.0, torch.float64), long)
+    safe = chosen(op, op.Equal(long, 0.0), op.scalar(1.0, torch.float64), long)
     result = op.Mul(long, _root_of_squares(op, op.scalar(1.0, torch.float64), op.Div(short, safe)))
-    return op.Where(op.IsInf(long), long, result)
+    return chosen(op, op.IsInf(long), long, result)
 
 
 def _root_of_squares(op: Emitter, a: ir.Value, b: ir.Value) -> ir.Value:
@@ -159,7 +159,7 @@ def sinc(op: Emitter, x: ir.Value) -> ir.Value:
     (value,) = floating(op, x)
     turned = call(op, "Mul", value, math.pi)
     ratio = call(op, "Div", call(op, "Sin", turned), turned)
-    return op.Where(call(op, "Equal", value, 0.0), op.scalar(1.0, op.dtype(value)), ratio)
+    return chosen(op, call(op, "Equal", value, 0.0), op.scalar(1.0, op.dtype(value)), ratio)
 
 
 @lowering(aten.deg2rad.default)
@@ -184,7 +184,7 @@ def signbit(op: Emitter, x: ir.Value) -> ir.Value:
 def copysign(op: Emitter, x: ir.Value, other: Operand) -> ir.Value:
     a, b = floating(op, x, other)
     size = call(op, "Abs", a)
-    return op.Where(is_negative(op, b), call(op, "Neg", size), size)
+    return chosen(op, is_negative(op, b), call(op, "Neg", size), size)
 
 
 @lowering(aten.angle.default)
@@ -192,5 +192,5 @@ def angle(op: Emitter, x: ir.Value) -> ir.Value:
     """Of a real number: pi below zero, else 0; NaN stays."""
     (value,) = floating(op, x)
     zero, half_turn = op.scalar(0.0, op.dtype(value)), op.scalar(math.pi, op.dtype(value))
-    result = op.Where(call(op, "Less", value, 0.0), half_turn, zero)
-    return op.Where(call(op, "IsNaN", value), value, result)
+    result = chosen(op, call(op, "Less", value, 0.0), half_turn, zero)
+    return chosen(op, call(op, "IsNaN", value), value, result)

@@ -46,7 +46,11 @@ def input_too_small(failed: CaptureFailed) -> Iterator[Hit]:
         return
     said = evidence(failed)
     kernel, padded = _KERNEL.search(said.text), _PADDED.search(said.text)
-    given = {leaf.name: tuple(leaf.value.shape) for leaf in failed.loaded.leaves if leaf.name in failed.sizes}
+    given = {
+        leaf.name: tuple(leaf.value.shape)
+        for leaf in failed.loaded.leaves
+        if leaf.name in failed.sizes
+    }
     for name, smallest in failed.sizes.items():
         window = f" for the kernel of {kernel[1]}" if kernel else ""
         yield Hit(

@@ -79,7 +79,7 @@ def _freezing(captured: Captured, size: Any) -> Guard | None:
     """The assumption that fixed a size, if the size remembers the symbol it was."""
     if isinstance(size, int):
         return None
-    symbol = {str(s) for s in size.node._expr.free_symbols}
+    symbol = {str(s) for s in size.node._expr.free_symbols}  # noqa: SLF001  `expr` is the number already
     found = [guard for guard in captured.guards if symbol & set(guard.symbols)]
     equalities = [guard for guard in found if guard.expr.startswith("Eq(")]
-    return (equalities or found or [None])[0]
+    return next(iter(equalities or found), None)
