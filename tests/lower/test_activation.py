@@ -134,6 +134,12 @@ def test_softmax_of_rows_that_are_all_masked() -> None:
     assert_same(lambda x: torch.ops.aten._safe_softmax(x, -1), scores)
 
 
+def test_rrelu_in_training_is_random() -> None:
+    assert_same(lambda x: F.rrelu(x, training=True), torch.randn(3, 4), values=False)
+    ones = -torch.ones(3, 4)
+    assert_same(lambda x: F.rrelu(x, 0.5, 0.5, training=True), ones)
+
+
 def test_of_half_floats() -> None:
     half = torch.randn(3, 4).half()
     for function in (F.relu, F.gelu, F.silu, F.leaky_relu, F.softplus, F.celu, F.hardswish):

@@ -115,6 +115,12 @@ def test_the_mask_is_prepared_once_for_all_layers() -> None:
     assert kinds.count("Where") == 3  # the mask, and one per layer
 
 
+def test_dropout_is_random() -> None:
+    assert_same(
+        lambda q: attend(q, q, q, dropout_p=0.5), heads(2, 3, 5, 8), values=False, nodes=["Dropout"]
+    )
+
+
 def test_the_overloads_of_the_dispatcher() -> None:
     q = heads(2, 3, 5, 8)
     math_path: Any = torch.ops.aten._scaled_dot_product_attention_math

@@ -26,6 +26,7 @@ LAYERS: list[tuple[Any, tuple[int, ...]]] = [
     (nn.ConvTranspose2d(4, 6, (3, 2), stride=(3, 2), padding=(1, 0), groups=2), (2, 4, 5, 6)),
     (nn.ConvTranspose2d(4, 6, 3, stride=2, dilation=2, output_padding=(1, 0)), (2, 4, 5, 6)),
     (nn.ConvTranspose3d(2, 4, 2, stride=2), (1, 2, 3, 4, 5)),
+    (nn.ConvTranspose2d(4, 6, 3, 2, padding=1, output_padding=2, dilation=3), (2, 4, 5, 6)),
     (nn.ConvTranspose2d(4, 6, 3, padding=2, dilation=3, stride=1), (2, 4, 5, 6)),
 ]
 
@@ -102,3 +103,8 @@ def test_the_core_overload() -> None:
     assert_same(
         lambda x, w: torch.convolution(x, w, None, [2, 2], [1, 1], [1, 1], True, [1, 1], 2), x, w
     )
+
+
+def test_output_padding_beyond_the_stride() -> None:
+    layer = nn.ConvTranspose2d(4, 6, 3, stride=1, padding=0, output_padding=2, dilation=3)
+    assert_same(layer, torch.randn(2, 4, 5, 6))

@@ -116,6 +116,9 @@ _MASKED_WRITES = {
     "columns, as many": lambda x, m: put(x, [None, m[0]], x[:, m[0]] + 1),
     "added, as many": lambda x, m: put(x, [m], x[m], True),
     "with an index": lambda x, m: put(x, [m[:, 0], torch.tensor([1])], torch.tensor(9.0)),
+    "with a matrix of indices": lambda x, m: put(
+        x, [m[:, 0], torch.tensor([[0], [1]])], torch.tensor(9.0)
+    ),
     "with an index, added": lambda x, m: put(
         x, [m[:, 0], torch.tensor([1])], torch.tensor(9.0), True
     ),
@@ -147,6 +150,18 @@ def test_flat_places():
     assert_same(lambda x, i: x.take(i), x, i, dynamic=dynamic, others=others)
     assert_same(lambda x, i: x.put(i, torch.ones(2, 2)), x, i, dynamic=dynamic, others=others)
     assert_same(lambda x, i: x.put(i, torch.ones(4), True), x, i, dynamic=dynamic, others=others)
+
+
+def test_an_index_without_dimensions():
+    def call(x, i, j):
+        return torch.ops.aten.index(x, [i, j]), put(x, [i, j], torch.ones(3, 1), True)
+
+    others = [(torch.randn(3, 4, 7), torch.tensor([0]), torch.tensor(2))]
+    dynamic = ({0: "a", 1: "b", 2: "c"}, {0: "n"}, None)
+    assert_same(
+        lambda x, i, j: call(x, i, j)[0], X[..., 0], INDEX, J[0], dynamic=dynamic, others=others
+    )
+    assert_same(call, X[..., 0], INDEX, J[0])
 
 
 def test_nothing_put_nowhere():

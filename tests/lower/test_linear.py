@@ -148,6 +148,10 @@ def test_scaled_sums_of_integers() -> None:
     assert_same(torch.addr, ints(2, 3) > 4, ints(2) > 4, ints(3) > 4)
 
 
+def test_sums_over_nothing() -> None:
+    assert_same(lambda c, a, b: torch.addmm(c, a, b, beta=0.5), rand(2, 4), rand(2, 0), rand(0, 4))
+
+
 def test_addbmm_at_other_sizes() -> None:
     assert_same(
         torch.addbmm,

@@ -62,6 +62,12 @@ def test_in_float64(kind: str) -> None:
     assert_same(layer, torch.randn(6, 3, 4).double())
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_dropout_between_layers_is_random(kind: str) -> None:
+    layer = KINDS[kind](4, 5, 2, dropout=0.5).train()
+    assert_same(layer, torch.randn(6, 3, 4), values=False, nodes=["Dropout"])
+
+
 def test_the_weights_stay_as_they_are() -> None:
     result = assert_same(nn.LSTM(4, 5).eval(), torch.randn(6, 3, 4), nodes=["LSTM"])
     assert {"weight_ih_l0", "weight_hh_l0"} <= set(result.model.graph.initializers)

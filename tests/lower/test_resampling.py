@@ -79,6 +79,18 @@ def test_nearest(rank: int, mode: str) -> None:
         assert_same(lambda x: F.interpolate(x, scale_factor=factor, mode=mode), X[rank])  # noqa: B023
 
 
+def test_a_factor_that_float32_cannot_hold() -> None:
+    x = torch.randn(1, 2, 10, 20)
+    for mode in ("nearest", "bilinear", "bicubic"):
+        assert_same(lambda x: F.interpolate(x, scale_factor=(1.7, 0.9), mode=mode), x)  # noqa: B023
+    assert_same(
+        lambda x: F.interpolate(x, scale_factor=0.9, mode="bilinear"),
+        x,
+        dynamic=({2: "height", 3: "width"},),
+        others=[[torch.randn(1, 2, 30, 7)]],
+    )
+
+
 def test_nearest_where_the_runtime_would_pick_another() -> None:
     x = torch.arange(14.0).view(1, 1, 14)
     for size in (2, 4, 8, 46, 78):

@@ -69,3 +69,8 @@ def test_between_tensors() -> None:
         )  # fmt: skip
 
     assert_same(function, torch.tensor(0.5), torch.tensor(2.0))
+
+
+def test_with_the_end_in_it() -> None:
+    aten = torch.ops.aten
+    assert_same(lambda x: (x + aten.range(1, 5), aten.range.step(0, 2, 0.5)), torch.randn(5))

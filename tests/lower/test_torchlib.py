@@ -176,6 +176,7 @@ WRONG: dict[str, tuple[Call, tuple[torch.Tensor, ...]]] = {
         lambda x: aten._upsample_bilinear2d_aa(x, [3, 3], False, 1.7, 0.9),
         (torch.rand(1, 1, 10, 20),),
     ),
+    "aten::as_strided": (lambda x: x.t().as_strided((2, 2), (1, 2)), (torch.rand(3, 4),)),
     "aten::avg_pool2d": (lambda x: F.avg_pool2d(x, 2, divisor_override=3), (ONE,)),
     "aten::avg_pool3d": (
         lambda x: F.avg_pool3d(x, 2, divisor_override=3),

@@ -96,3 +96,9 @@ def test_sign_bits() -> None:
     assert_same(torch.signbit, torch.tensor([1, 0, -1]))
     assert_same(torch.signbit, torch.tensor([1, 0], dtype=torch.uint8))
     assert_same(torch.copysign, torch.tensor([1, 2]), torch.tensor([-1, 1]))
+
+
+def test_spherical_bessel() -> None:
+    x = torch.tensor([-3.0, 1e-3, 0.0, 0.5, INFINITY])
+    assert_same(torch.special.spherical_bessel_j0, x)
+    assert_same(torch.special.spherical_bessel_j0, x.double())

@@ -182,6 +182,16 @@ def _unique_consecutive(
     return aten.unique_consecutive(input, return_inverse, return_counts, dim % input.dim())
 
 
+def _index(input: Tensor, indices: Sequence[Tensor | None]) -> Any:
+    """torch 2.13 and 2.15 take the shape of the last index for all, even where it has none."""
+    ranks = [index.dim() for index in indices if index is not None]
+    if 0 not in ranks or not any(ranks):
+        return NotImplemented
+    return aten.index.Tensor(
+        input, [i.reshape(1) if i is not None and not i.dim() else i for i in indices]
+    )
+
+
 def _take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Any:
     """torch's own takes the sizes that it broadcasts for constants."""
     rank = input.dim()
@@ -215,5 +225,6 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.conv3d.default: _convolution(3),
     aten.one_hot.default: _one_hot,
     aten.unique_consecutive.default: _unique_consecutive,
+    aten.index.Tensor: _index,
     aten.take_along_dim.default: _take_along_dim,
 }

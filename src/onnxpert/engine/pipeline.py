@@ -124,6 +124,8 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
     """Once from capture to proof; gives the model to try again with, if there is a better one."""
     loaded = _captured(walk, loaded)
     if isinstance(walk.captured, Captured):
+        # A program brings dynamic dimensions of its own, which only its capture knows.
+        loaded = walk.captured.loaded or loaded
         _lowered(walk, walk.captured)
     if walk.lowered is None or walk.blocked:
         return None

@@ -16,7 +16,7 @@ _IMAGE = {2: "height", 3: "width"}
 
 
 def name_symbols(captured: Captured) -> dict[Expr, str]:
-    """A name for every symbol that is the size of an input."""
+    """A name for every symbol that is the size of an input, or an input itself."""
     leaves = {leaf.name: leaf for leaf in captured.loaded.leaves} if captured.loaded else {}
     named: dict[Expr, str] = {}
     taken = Names()
@@ -26,6 +26,9 @@ def name_symbols(captured: Captured) -> dict[Expr, str]:
             # Two sizes that the user gave one name keep it: that they are equal is their word.
             named.setdefault(expression(value.shape[axis]), name)
             taken.reserve(name)
+    for entry, number in user_inputs(captured):
+        if isinstance(number, torch.SymInt) and expression(number).is_Symbol:
+            named.setdefault(expression(number), taken.unique(entry))
     for entry, axis, value in _axes(captured):
         symbol = expression(value.shape[axis])
         if symbol not in named:

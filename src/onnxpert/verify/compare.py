@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # The absolute part of a tolerance is meant for an output whose largest value is 1; it shrinks and
 # grows with it. Below this size an output is taken for the remains of a subtraction, whose noise
 # comes from larger values that are no longer seen.
-SMALLEST_SCALE = 1e-2
+SMALLEST_SCALE = 0.1
 CHUNK = 1 << 22  # elements; the comparison is made in float64, a piece at a time
 
 

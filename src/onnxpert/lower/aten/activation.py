@@ -9,8 +9,9 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.linear import scaled
+from onnxpert.lower.aten.random import uniform_numbers
 from onnxpert.lower.aten.special import erf
-from onnxpert.lower.emitter import Emitter, Refusal
+from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.symbols import Size
 
@@ -76,9 +77,11 @@ def rrelu(
     upper: float = 1 / 3,
     training: bool = False,
 ) -> ir.Value:
-    if training:
-        raise Refusal("rrelu draws its slopes at random in training mode; call model.eval()")
-    return leaky_relu(op, self, (lower + upper) / 2)
+    if not training:
+        return leaky_relu(op, self, (lower + upper) / 2)
+    drawn = uniform_numbers(op, op.shape(self), op.dtype(self))
+    slope = op.Add(op.Mul(drawn, float(upper - lower)), float(lower))
+    return op.Where(op.Greater(self, 0.0), self, op.Mul(self, slope))
 
 
 @lowering(aten.prelu.default, aten._prelu_kernel.default)

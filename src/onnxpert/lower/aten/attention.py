@@ -9,6 +9,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.activation import gelu, gelu_whole, relu
+from onnxpert.lower.aten.dropout import dropout
 from onnxpert.lower.aten.linear import linear, swapped
 from onnxpert.lower.aten.normalisation import layer_norm, layer_norm_whole
 from onnxpert.lower.emitter import Emitter, Refusal
@@ -111,13 +112,12 @@ def _attention(
     enable_gqa: bool,
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
     """The result, the softmax and the scores."""
-    if dropout_p > 0:
-        raise Refusal("attention drops weights at random (dropout_p > 0); call model.eval()")
     if enable_gqa:
         heads = op.shape(query)[-3]
         key, value = _repeated(op, key, heads), _repeated(op, value, heads)
     bias = _bias(op, query, key, attn_mask, is_causal)
     scores, weights = _weights(op, query, key, bias, scale)
+    weights = dropout(op, weights, dropout_p, True)
     result = op.MatMul(weights, value)
     if attn_mask is not None and bias is not None:
         result = _without_empty_rows(op, result, bias)

@@ -90,6 +90,8 @@ cast_short = _cast_to(aten._cast_Short.default, torch.int16)
 
 @lowering(
     aten.clone.default,
+    aten._lazy_clone.default,
+    aten._pin_memory.default,
     aten.cpu.default,
     aten.cuda.default,
     aten.data.default,

@@ -175,15 +175,19 @@ def conv_transpose(
                 op.shape(x)[2:], steps, around, spread, kernel, extra, strict=True
             )
         ]
-        if op.dtype(x) not in _KERNELS:
+        # What is asked for beyond the end is first what the padding would have cut off there.
+        behind = [max(pad - more, 0) for pad, more in zip(around, extra, strict=True)]
+        rest = [more - (pad - end) for pad, more, end in zip(around, extra, behind, strict=True)]
+        far = any(more >= step for more, step in zip(rest, steps, strict=True))
+        if op.dtype(x) not in _KERNELS or far:
             return _transposed_by_hand(op, x, weight, bias, steps, around, spread, groups, sizes)
         result = op.ConvTranspose(
             x,
             weight,
             bias,
             strides=steps,
-            pads=[*around, *around],
-            output_padding=extra if any(extra) else None,
+            pads=[*around, *behind],
+            output_padding=rest if any(rest) else None,
             dilations=spread,
             group=groups,
             kernel_shape=list(kernel) if all(isinstance(k, int) for k in kernel) else None,

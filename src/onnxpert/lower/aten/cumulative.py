@@ -54,7 +54,7 @@ def cumprod(op: Emitter, x: ir.Value, dim: int, dtype: torch.dtype | None = None
     return _running(op, x, dim, [start], step)[0]
 
 
-@lowering(aten.logcumsumexp.default)
+@lowering(aten.logcumsumexp.default, aten._logcumsumexp.default)
 def logcumsumexp(op: Emitter, x: ir.Value, dim: int) -> ir.Value:
     (x,) = floating(op, x)
     if _is_trivial(op, x, dim):

@@ -38,6 +38,11 @@ def aminmax(op: Emitter, x: ir.Value, dim: int | None = None, keepdim: bool = Fa
     return amin(op, x, dim, keepdim), amax(op, x, dim, keepdim)
 
 
+@lowering(aten._aminmax.default, aten._aminmax.dim)
+def _aminmax(op: Emitter, x: ir.Value, dim: int | None = None, keepdim: bool = False) -> Pair:
+    return aminmax(op, x, dim, keepdim)
+
+
 @lowering(aten.max.default)
 def max(op: Emitter, x: ir.Value) -> ir.Value:
     return amax(op, x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 import torch
 
-from onnxpert.lower.aten.reshaping import axis_of, spread
+from onnxpert.lower.aten.reshaping import axis_of, is_zero, spread
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import broadcast, product
@@ -27,7 +27,7 @@ def gather(
     op: Emitter, x: ir.Value, dim: int, index: ir.Value, *, sparse_grad: bool = False
 ) -> ir.Value:
     sizes = op.shape(index)
-    if any(isinstance(size, int) and size == 0 for size in sizes):  # of any rank, says torch
+    if any(map(is_zero, sizes)):  # of any rank, says torch
         return spread(op, op.scalar(0, op.dtype(x)), sizes)
     axis = axis_of(op, x, dim)
     data = x if op.rank(x) else op.reshape(x, (1,))

@@ -15,7 +15,7 @@ from onnxpert.lower.aten.reshaping import is_one, is_zero, spread
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import call, chosen
-from onnxpert.lower.shapes import Shape, broadcast, equal, product
+from onnxpert.lower.shapes import Shape, broadcast, product
 from onnxpert.lower.symbols import Size
 
 aten = torch.ops.aten
@@ -87,10 +87,19 @@ def _unified(op: Emitter, indices: Sequence[ir.Value]) -> tuple[list[ir.Value], 
         wanted = broadcast(*shapes)  # type: ignore[arg-type]
         return [op.expand(index, wanted) for index in indices], wanted
     # The length of what a mask found is known to the runtime only; so is what comes of it.
-    if len(indices) == 1 or len({id(index.producer()) for index in indices}) == 1:
-        return list(indices), None
+    finders = [_finder(index) for index in indices]
+    if all(finder is not None and finder is finders[0] for finder in finders):
+        return list(indices), None  # all of one mask: as long as each other
     nothing = functools.reduce(op.Add, [op.Mul(index, 0) for index in indices])
     return [op.Add(index, nothing) for index in indices], None
+
+
+def _finder(index: ir.Value) -> ir.Node | None:
+    """The NonZero that found these positions."""
+    node = index.producer()
+    while node is not None and node.op_type in {"Squeeze", "Split"}:
+        node = node.inputs[0].producer() if node.inputs[0] is not None else None
+    return node if node is not None and node.op_type == "NonZero" else None
 
 
 def _rows(op: Emitter, indices: Sequence[ir.Value]) -> ir.Value:
@@ -116,7 +125,9 @@ def linear(op: Emitter, indices: Sequence[ir.Value], sizes: Sequence[Size]) -> i
     return total
 
 
-_KEEP_SIGN = {"Unsqueeze", "Squeeze", "Reshape", "Expand", "Cast", "Transpose", "Slice", "Tile"}
+_KEEP_SIGN = frozenset(
+    {"Unsqueeze", "Squeeze", "Reshape", "Expand", "Cast", "Transpose", "Slice", "Tile", "Split"}
+)
 
 
 def _nonnegative(index: ir.Value) -> bool:
@@ -130,7 +141,7 @@ def _nonnegative(index: ir.Value) -> bool:
         return True
     if node.op_type == "Range":
         return all(_nonnegative(place) for place in node.inputs[::2] if place is not None)
-    if node.op_type in _KEEP_SIGN or (node.op_type == "Split" and len(node.outputs) > 0):
+    if node.op_type in _KEEP_SIGN:
         return node.inputs[0] is not None and _nonnegative(node.inputs[0])
     return False
 
@@ -138,7 +149,12 @@ def _nonnegative(index: ir.Value) -> bool:
 # ---- reading -------------------------------------------------------------------------------
 
 
-@lowering(aten.index.Tensor, aten._unsafe_index.Tensor)
+@lowering(
+    aten.index.Tensor,
+    aten.index.Tensor_hacked_twin,
+    aten._unsafe_index.Tensor,
+    aten._unsafe_index.Tensor_hacked_twin,
+)
 def index(op: Emitter, x: ir.Value, indices: Indices) -> ir.Value:
     mask = lone_mask(op, indices)
     if mask is not None:
@@ -167,7 +183,13 @@ def _masked(op: Emitter, x: ir.Value, axis: int, mask: ir.Value) -> ir.Value:
 # ---- writing -------------------------------------------------------------------------------
 
 
-@lowering(aten.index_put.default, aten._unsafe_index_put.default, aten._index_put_impl.default)
+@lowering(
+    aten.index_put.default,
+    aten.index_put.hacked_twin,
+    aten._unsafe_index_put.default,
+    aten._unsafe_index_put.hacked_twin,
+    aten._index_put_impl.default,
+)
 def index_put(
     op: Emitter,
     x: ir.Value,
@@ -226,27 +248,27 @@ def _update_rows(
     rest = [sizes[axis] for axis in at.rest(len(sizes))]
     first = at.axes[0] if at.adjacent else 0
     if common is None:
+        if first and any(len(known.meta.get("shape") or ()) > 1 for known in at.indices):
+            raise Refusal("a mask and a matrix of indices write behind another dimension")
         return _unknown_rows(op, index, rest, first, values)
     before, after = rest[:first], rest[first:]
-    spreaded = spread(op, values, (*before, *common, *after))
+    wide = spread(op, values, (*before, *common, *after))
     width = len(common)
     order = [*range(first, first + width), *range(first), *range(first + width, width + len(rest))]
-    return transposed(op, spreaded, order)
+    return transposed(op, wide, order)
 
 
 def _unknown_rows(
     op: Emitter, index: ir.Value, rest: Sequence[Size], first: int, values: ir.Value
 ) -> ir.Value:
     """The same when only the runtime knows how many places a mask has."""
-    before, after = rest[:first], rest[first:]
-    wanted = [
-        part for part in (before, op.Shape(index), after) if not isinstance(part, list) or part
-    ]
-    shape = [op.ints(part) if isinstance(part, (list, tuple)) else part for part in wanted]
-    target = shape[0] if len(shape) == 1 else op.Concat(*shape, axis=0)
+    parts = [op.ints(rest[:first])] if first else []
+    parts.append(op.Shape(index))
+    parts += [op.ints(rest[first:])] if rest[first:] else []
+    target = parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
+    rows = op.Expand(values, target)
     order = [first, *range(first), *range(first + 1, len(rest) + 1)]
-    expanded = op.cast(op.Expand(values, target), op.dtype(values))
-    return expanded if order == sorted(order) else op.Transpose(expanded, perm=order)
+    return op.Transpose(rows, perm=order) if first else rows
 
 
 def _added(
@@ -282,5 +304,4 @@ def put(
     values = op.reshape(source, op.shape(places))
     if accumulate:
         return op.reshape(_added(op, flat, [places], values, 1), sizes)
-    assert equal(op.shape(places), op.shape(values))
     return op.reshape(op.ScatterElements(flat, places, values, axis=0), sizes)

@@ -10,7 +10,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.padding import padded
-from onnxpert.lower.aten.reshaping import atleast_1d, atleast_2d, atleast_3d, spread
+from onnxpert.lower.aten.reshaping import atleast_1d, atleast_2d, atleast_3d, is_zero, spread
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import product
@@ -29,7 +29,7 @@ def joined(op: Emitter, tensors: Sequence[ir.Value], axis: int) -> ir.Value:
 def _is_nothing(op: Emitter, x: ir.Value) -> bool:
     """The empty list of old: torch lets a tensor of shape [0] stand beside any other."""
     sizes = op.shape(x)
-    return len(sizes) == 1 and isinstance(sizes[0], int) and sizes[0] == 0
+    return len(sizes) == 1 and is_zero(sizes[0])
 
 
 @lowering(aten.cat.default, aten.concat.default, aten.concatenate.default)

@@ -89,11 +89,9 @@ def _added(
 def addmm(
     op: Emitter, self: ir.Value, mat1: ir.Value, mat2: ir.Value, beta: Any = 1, alpha: Any = 1
 ) -> ir.Value:
-    if (
-        op.dtype(mat1) in _GEMM
-        and isinstance(beta, (int, float))
-        and isinstance(alpha, (int, float))
-    ):
+    numbers = isinstance(beta, (int, float)) and isinstance(alpha, (int, float))
+    # Over an inner size of nothing ONNX Runtime's Gemm forgets its beta.
+    if numbers and op.dtype(mat1) in _GEMM and not same(op.shape(mat1)[1], 0):
         term = None if beta == 0 else self
         return op.Gemm(mat1, mat2, term, alpha=float(alpha), beta=float(beta))
     return _added(op, self, matmul(op, mat1, mat2), beta, alpha)

@@ -8,6 +8,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.activation import log_softmax
+from onnxpert.lower.aten.exponential import log1p
 from onnxpert.lower.aten.linear import scaled
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
@@ -133,6 +134,20 @@ def _by_probability(
         return total
     rows = product([size for i, size in enumerate(op.shape(scores)) if i != axis])
     return op.Div(total, op.scalar(rows, dtype))
+
+
+@lowering(aten.binary_cross_entropy.default)
+def binary_cross_entropy(
+    op: Emitter,
+    self: ir.Value,
+    target: ir.Value,
+    weight: ir.Value | None = None,
+    reduction: int = MEAN,
+) -> ir.Value:
+    lowest = op.const(-100.0, op.dtype(self))  # torch's own: no logarithm is less
+    no, yes = op.Max(log1p(op, op.Neg(self)), lowest), op.Max(op.Log(self), lowest)
+    loss = op.Sub(op.Mul(op.Sub(target, 1.0), no), op.Mul(target, yes))
+    return _reduced(op, _times(op, loss, weight), reduction)
 
 
 # ---- margins -------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 import torch
 
-from onnxpert.lower.aten.resampling import Target, by_factors_alike, resize, target
+from onnxpert.lower.aten.resampling import Target, by_factors_alike, resize, single, target
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.symbols import Size
@@ -55,7 +55,7 @@ class Way:
             way = replace(self, size=_TRIED, wanted=_TRIED * int(self.factor))
         if way.size == way.wanted:  # a copy, whatever the factor
             return way.factor in {None, 1.0}
-        scale = np.float32(way.factor) if way.factor else _ratio(way.wanted, way.size)
+        scale = single(way.factor) if way.factor else _ratio(way.wanted, way.size)
         place = np.floor(np.arange(way.wanted, dtype=np.float32) / scale)
         return np.array_equal(way.places(), np.clip(place, 0, way.size - 1))
 

@@ -9,6 +9,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.carriers import carried
+from onnxpert.lower.aten.reshaping import is_zero
 from onnxpert.lower.aten.slicing import sliced
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
@@ -43,7 +44,7 @@ def padded(
     op: Emitter, x: ir.Value, pads: Borders, mode: str = "constant", value: Any = 0
 ) -> ir.Value:
     """`x` with borders, none of them negative."""
-    if all(isinstance(size, int) and size == 0 for pair in pads for size in pair):
+    if all(is_zero(size) for pair in pads for size in pair):
         return x
     amounts = op.ints([before for before, _ in pads] + [after for _, after in pads])
     fill = op.scalar(value, op.dtype(x)) if mode == "constant" and value != 0 else None

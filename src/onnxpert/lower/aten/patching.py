@@ -6,7 +6,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.counting import count
-from onnxpert.lower.aten.reshaping import axis_of, spread
+from onnxpert.lower.aten.reshaping import axis_of, is_one, is_zero, spread
 from onnxpert.lower.aten.slicing import at_end, at_zero, clamped, extent, sliced
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
@@ -49,13 +49,13 @@ def slice_scatter(
     size = sizes[axis]
     length = extent(size, start, end, step)
     part = op.cast(src, op.dtype(x))
-    if not (isinstance(length, int) and length == 0):
+    if not is_zero(length):
         own = op.shape(part)
         width = own[axis - len(sizes)] if len(own) >= len(sizes) - axis else 1
         # The source's own length is the simplest name of it, unless it is broadcast.
-        length = length if isinstance(width, int) and width == 1 else width
+        length = length if is_one(width) else width
     part = spread(op, part, (*sizes[:axis], length, *sizes[axis + 1 :]))
-    if isinstance(length, int) and length == 0:
+    if is_zero(length):
         return x
     if at_zero(start) and at_end(end, size) and step == 1:
         return part

@@ -8,7 +8,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.carriers import KERNELS
-from onnxpert.lower.aten.reshaping import axis_of
+from onnxpert.lower.aten.reshaping import axis_of, is_zero
 from onnxpert.lower.aten.slicing import sliced
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
@@ -136,10 +136,10 @@ def roll(op: Emitter, x: ir.Value, shifts: Sequence[Size], dims: Sequence[int] =
 
 def _rolled(op: Emitter, x: ir.Value, shift: Size, axis: int) -> ir.Value:
     size = op.shape(x)[axis]
-    if isinstance(size, int) and size == 0:
+    if is_zero(size):
         return x
     cut = concrete(-shift % size)
-    if isinstance(cut, int) and cut == 0:
+    if is_zero(cut):
         return x
     back = sliced(op, x, axis, cut, None, length=size - cut)
     front = sliced(op, x, axis, 0, cut, length=cut)

@@ -9,6 +9,7 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
+from onnxpert.lower.aten.dropout import dropout as dropped
 from onnxpert.lower.aten.packing import Packing
 from onnxpert.lower.aten.stepping import gru_stepper, lstm_stepper, plain_stepper, stepped
 from onnxpert.lower.emitter import Emitter, Refusal
@@ -44,6 +45,7 @@ class Run:
     has_biases: bool
     num_layers: int
     bidirectional: bool
+    dropout: float  # between the layers
 
     @property
     def directions(self) -> int:
@@ -142,13 +144,10 @@ def _stack(
         x, last = _layer(op, run, layer, x, [state[layer] for state in per_layer], lengths)
         for kept, value in zip(ends, last, strict=True):
             kept.append(value)
+        if run.dropout and layer + 1 < run.num_layers:
+            x = dropped(op, x, run.dropout, True)
     joined = (kept[0] if len(kept) == 1 else op.Concat(*kept, axis=0) for kept in ends)
     return x, *joined
-
-
-def _refuse_dropout(dropout: float, train: bool, num_layers: int) -> None:
-    if train and dropout > 0 and num_layers > 1:
-        raise Refusal("it drops values between its layers at random; call model.eval()")
 
 
 def _on_sequences(
@@ -156,6 +155,8 @@ def _on_sequences(
 ) -> tuple[ir.Value, ...]:
     x = op.Transpose(input, perm=[1, 0, 2]) if batch_first else input
     if run.projected or op.dtype(input) is torch.float64:
+        if run.dropout and run.num_layers > 1:
+            raise Refusal("dropout between layers with a projection, or in float64")
         layers = [run.weights(layer) for layer in range(run.num_layers)]
         y, *ends = stepped(op, x, states, layers, run.has_biases, run.cell.stepper)
     else:
@@ -186,8 +187,7 @@ def lstm(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[ir.Value, ...]:
-    _refuse_dropout(dropout, train, num_layers)
-    run = Run(LSTM, params, has_biases, num_layers, bidirectional)
+    run = Run(LSTM, params, has_biases, num_layers, bidirectional, dropout if train else 0.0)
     return _on_sequences(op, run, input, hx, batch_first)
 
 
@@ -204,8 +204,7 @@ def lstm_packed(
     train: bool,
     bidirectional: bool,
 ) -> tuple[ir.Value, ...]:
-    _refuse_dropout(dropout, train, num_layers)
-    run = Run(LSTM, params, has_biases, num_layers, bidirectional)
+    run = Run(LSTM, params, has_biases, num_layers, bidirectional, dropout if train else 0.0)
     return _on_packed(op, run, data, batch_sizes, hx)
 
 
@@ -223,8 +222,7 @@ def _sequence_lowering(overload: Any, cell: Cell) -> Any:
         bidirectional: bool,
         batch_first: bool,
     ) -> tuple[ir.Value, ...]:
-        _refuse_dropout(dropout, train, num_layers)
-        run = Run(cell, params, has_biases, num_layers, bidirectional)
+        run = Run(cell, params, has_biases, num_layers, bidirectional, dropout if train else 0.0)
         return _on_sequences(op, run, input, [hx], batch_first)
 
     return recurrent
@@ -244,8 +242,7 @@ def _packed_lowering(overload: Any, cell: Cell) -> Any:
         train: bool,
         bidirectional: bool,
     ) -> tuple[ir.Value, ...]:
-        _refuse_dropout(dropout, train, num_layers)
-        run = Run(cell, params, has_biases, num_layers, bidirectional)
+        run = Run(cell, params, has_biases, num_layers, bidirectional, dropout if train else 0.0)
         return _on_packed(op, run, data, batch_sizes, [hx])
 
     return recurrent_packed

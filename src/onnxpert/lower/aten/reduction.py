@@ -113,7 +113,7 @@ def logsumexp(op: Emitter, x: ir.Value, dim: Dims, keepdim: bool = False) -> ir.
 # ---- truth values --------------------------------------------------------------------------
 
 
-@lowering(aten.any.default)
+@lowering(aten.any.default, aten._is_any_true.default)
 def any(op: Emitter, x: ir.Value) -> ir.Value:
     return any_dim(op, x, None)
 
@@ -128,7 +128,7 @@ def any_dim(op: Emitter, x: ir.Value, dim: Dims = None, keepdim: bool = False) -
     return _as_truth(op, truths, op.dtype(x))
 
 
-@lowering(aten.all.default)
+@lowering(aten.all.default, aten._is_all_true.default)
 def all(op: Emitter, x: ir.Value) -> ir.Value:
     return all_dim(op, x, None)
 

@@ -39,12 +39,18 @@ def target(op: Emitter, axes: int, output_size: Any, factors: Sequence[Any] | No
     )
 
 
+def single(factor: float) -> np.float32:
+    """The float32 that is not below: 20 * 0.9 is to stay 18."""
+    near = np.float32(factor)
+    return near if float(near) >= factor else np.nextafter(near, np.float32(np.inf))
+
+
 def by_factors_alike(size: Size, factor: float, wanted: Size) -> bool:
-    """Whether ONNX, which multiplies in float32, comes to the size that torch comes to."""
+    """Whether ONNX, whose factors are float32, comes to the size that torch comes to."""
     sizes = np.array([size]) if isinstance(size, int) else np.arange(1, _TRIED)
-    ours = np.floor(sizes.astype(np.float32) * np.float32(factor)).astype(np.int64)
+    short, long = sizes.astype(np.float32) * single(factor), sizes * float(single(factor))
     theirs = np.array([wanted]) if isinstance(size, int) else np.floor(sizes * factor)
-    return bool(np.array_equal(ours, theirs))
+    return np.array_equal(np.floor(short), theirs) and np.array_equal(np.floor(long), theirs)
 
 
 def resize(
@@ -54,7 +60,8 @@ def resize(
     axes, shape = len(goal.sizes), op.shape(x)
     result_shape = (*shape[:-axes], *goal.sizes)
     if by_factors and goal.factors is not None:
-        scales = op.const([1.0] * (len(shape) - axes) + list(goal.factors), torch.float32)
+        factors = [float(single(factor)) for factor in goal.factors]
+        scales = op.const([1.0] * (len(shape) - axes) + factors, torch.float32)
         return op.describe(op.Resize(x, None, scales, **attributes), result_shape)
     if op.opset >= 18:  # only the axes that change: the others need not be read
         own = list(range(len(shape) - axes, len(shape)))

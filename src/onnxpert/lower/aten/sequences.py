@@ -7,7 +7,7 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from onnxpert.lower.emitter import Emitter
+from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import call
 from onnxpert.lower.symbols import Size, concrete
@@ -34,6 +34,18 @@ def arange_start_step(
     op: Emitter, start: Operand, end: Operand, step: Operand = 1, dtype: torch.dtype | None = None
 ) -> ir.Value:
     return _range(op, start, end, step, dtype)
+
+
+@lowering(aten.range.default, aten.range.step)
+def range_(
+    op: Emitter, start: Operand, end: Operand, step: Operand = 1, dtype: torch.dtype | None = None
+) -> ir.Value:
+    """With its end in it: `arange` up to the next step."""
+    if dtype is None and op.out is not None:
+        dtype = op.out.dtype
+    if not all(isinstance(value, (int, float)) for value in map(_plain, (start, end, step))):
+        raise Refusal("a range with its end in it needs bounds that are known")
+    return op.const(aten.range.step(start, end, step, dtype=dtype))
 
 
 def _range(

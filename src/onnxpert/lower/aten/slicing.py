@@ -10,7 +10,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.counting import least, most
-from onnxpert.lower.aten.reshaping import axis_of
+from onnxpert.lower.aten.reshaping import axis_of, is_zero
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.symbols import Size, concrete, is_static, same
@@ -21,7 +21,7 @@ LAST = 2**63 - 1  # what torch and ONNX both take for "to the end"
 
 
 def at_zero(size: Size | None) -> bool:
-    return size is None or (isinstance(size, int) and size == 0)
+    return size is None or is_zero(size)
 
 
 def at_end(end: Size | None, size: Size) -> bool:

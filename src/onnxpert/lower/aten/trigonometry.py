@@ -157,9 +157,20 @@ def _root_of_squares(op: Emitter, a: ir.Value, b: ir.Value) -> ir.Value:
 @lowering(aten.sinc.default, aten.special_sinc.default)
 def sinc(op: Emitter, x: ir.Value) -> ir.Value:
     (value,) = floating(op, x)
-    turned = call(op, "Mul", value, math.pi)
-    ratio = call(op, "Div", call(op, "Sin", turned), turned)
-    return chosen(op, call(op, "Equal", value, 0.0), op.scalar(1.0, op.dtype(value)), ratio)
+    return _sine_ratio(op, call(op, "Mul", value, math.pi))
+
+
+@lowering(aten.special_spherical_bessel_j0.default)
+def spherical_bessel_j0(op: Emitter, x: ir.Value) -> ir.Value:
+    (value,) = floating(op, x)
+    ratio = _sine_ratio(op, value)
+    return chosen(op, call(op, "IsInf", value), op.scalar(0.0, op.dtype(value)), ratio)
+
+
+def _sine_ratio(op: Emitter, x: ir.Value) -> ir.Value:
+    """sin(x) / x, 1 at zero."""
+    ratio = call(op, "Div", call(op, "Sin", x), x)
+    return chosen(op, call(op, "Equal", x, 0.0), op.scalar(1.0, op.dtype(x)), ratio)
 
 
 @lowering(aten.deg2rad.default)

@@ -1,0 +1,223 @@
+"""Operators on complex tensors that need no lowering of their own: the real one, on each part.
+
+What only moves elements, and what is linear in them, is done to the real and to the imaginary part
+by itself; what is linear in two tensors, to each pair of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch._ops import OpOverload
+
+from onnxpert.lower.complex_pairs import COMPLEX, REAL, halves, is_complex, pair, parts, zeros
+from onnxpert.lower.emitter import Emitter, Refusal
+
+aten = torch.ops.aten
+
+# Calls one overload on real tensors: (overload, args, kwargs, out) -> result.
+Call = Callable[[Any, Sequence[Any], Mapping[str, Any], Any], Any]
+
+# Operators by name, all their overloads; with them the parameters, beside tensors that are complex
+# or floating, that hold elements: a number there has an imaginary part, which is zero.
+_LINEAR: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        """
+        alias alias_copy as_strided as_strided_copy atleast_1d atleast_2d atleast_3d
+        broadcast_tensors broadcast_to chunk clone column_stack_ contiguous cumsum data detach
+        detach_copy diag diag_embed diagonal diagonal_copy diff expand expand_as expand_copy
+        flatten flip fliplr flipud gather index index_select lift lift_fresh lift_fresh_copy
+        masked_select mean movedim moveaxis nansum narrow narrow_copy neg negative
+        numpy_T permute permute_copy pixel_shuffle pixel_unshuffle positive ravel repeat
+        repeat_interleave reshape reshape_as _reshape_alias _reshape_copy roll rot90 select
+        select_copy slice slice_copy split split_copy split_with_sizes split_with_sizes_copy
+        squeeze squeeze_copy sum sum_to_size swapaxes swapdims t t_copy take take_along_dim
+        tensor_split tile trace transpose transpose_copy tril triu unbind unbind_copy unflatten
+        unfold unfold_copy unsafe_chunk unsafe_split unsafe_split_with_sizes _unsafe_view
+        unsqueeze unsqueeze_copy view view_as view_copy zero mT matrix_power_ meshgrid
+        resolve_conj resolve_neg _neg_view _neg_view_copy dropout alpha_dropout_ native_dropout_
+        hsplit vsplit dsplit embedding upsample_nearest1d upsample_nearest2d upsample_nearest3d
+        _lazy_clone linalg_diagonal squeeze_
+        """.split(),
+        (),
+    ),
+    **dict.fromkeys(
+        """
+        cat concat concatenate stack hstack vstack dstack row_stack column_stack block_diag
+        """.split(),
+        ("tensors",),
+    ),
+    "where": ("self", "other"),
+    "masked_fill": ("value",),
+    "masked_scatter": ("source",),
+    "constant_pad_nd": ("value",),
+    "fill": ("value",),
+    "copy": ("src",),
+    "index_fill": ("value",),
+    "index_put": ("values",),
+    "_index_put_impl": ("values",),
+    "_unsafe_index_put": ("values",),
+    "index_add": ("source",),
+    "index_copy": ("source",),
+    "scatter": ("src", "value"),
+    "scatter_add": ("src",),
+    "slice_scatter": ("src",),
+    "select_scatter": ("src",),
+    "diagonal_scatter": ("src",),
+    "as_strided_scatter": ("src",),
+    "put": ("source",),
+    "full": ("fill_value",),
+    "full_like": ("fill_value",),
+    "new_full": ("fill_value",),
+}
+# `pad` in the modes that only repeat elements; a constant has its own number.
+_PADS = {"pad", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d",
+         "replication_pad2d", "replication_pad3d", "_pad_circular", "_pad_enum"}  # fmt: skip
+# Linear in two tensors; the third parameter, where there is one, is added.
+_BILINEAR: Mapping[str, tuple[str, str, str]] = {
+    **dict.fromkeys(
+        "mm bmm mv dot matmul linalg_matmul outer ger inner kron chain_matmul_".split(),
+        ("self", "other", ""),
+    ),
+    "bmm": ("self", "mat2", ""),
+    "mm": ("self", "mat2", ""),
+    "mv": ("self", "vec", ""),
+    "dot": ("self", "tensor", ""),
+    "outer": ("self", "vec2", ""),
+    "ger": ("self", "vec2", ""),
+    "tensordot": ("self", "other", ""),
+    **dict.fromkeys(
+        """
+        linear conv1d conv2d conv3d convolution conv_transpose1d conv_transpose2d
+        conv_transpose3d
+        """.split(),
+        ("input", "weight", "bias"),
+    ),
+}
+
+
+def call_by_parts(
+    op: Emitter,
+    call: Call,
+    mode: Any,
+    target: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    out: Any,
+) -> Any:
+    """The call made of calls on parts; NotImplemented for an operator that is not so made."""
+    if not isinstance(target, OpOverload) or target.namespace != "aten":
+        return NotImplemented
+    name = target._schema.name.removeprefix("aten::")
+    named = _named(target, args, kwargs)
+    real_out = _real(out, mode)
+
+    def plain(values: Mapping[str, Any]) -> Any:
+        given, keywords = _arranged(target, values)
+        return call(target, given, keywords, real_out)
+
+    if name in _BILINEAR:
+        return _bilinear(op, plain, named, _BILINEAR[name])
+    if name in _PADS:
+        return _linear(op, plain, named, ("value",))
+    if name in _LINEAR:
+        return _linear(op, plain, named, _LINEAR[name])
+    return NotImplemented
+
+
+def _linear(
+    op: Emitter,
+    call: Callable[[Mapping[str, Any]], Any],
+    named: Mapping[str, Any],
+    data: tuple[str, ...],
+) -> Any:
+    """The real operator on both parts. `data` names the parameters whose numbers are elements."""
+    results = []
+    for which in (0, 1):
+        chosen = {
+            name: _part(op, value, which, name in data or name == "dtype")
+            for name, value in named.items()
+        }
+        results.append(call(chosen))
+    if isinstance(results[0], (list, tuple)):
+        return tuple(pair(op, re, im) for re, im in zip(*results, strict=True))
+    return pair(op, *results)
+
+
+def _part(op: Emitter, value: Any, which: int, data: bool) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_part(op, item, which, data) for item in value)
+    if is_complex(value):
+        return parts(op, value)[which]
+    if isinstance(value, torch.dtype):
+        return REAL.get(value, value)
+    if isinstance(value, complex):
+        return (value.real, value.imag)[which]
+    if which == 0:
+        return value
+    if isinstance(value, ir.Value):
+        floating = value.dtype is not None and value.dtype.is_floating_point()
+        return zeros(op, value) if data or floating else value
+    is_number = isinstance(value, (int, float, torch.SymInt, torch.SymFloat))
+    return 0 if data and is_number else value
+
+
+def _bilinear(
+    op: Emitter,
+    call: Callable[[Mapping[str, Any]], Any],
+    named: Mapping[str, Any],
+    roles: tuple[str, str, str],
+) -> ir.Value:
+    left, right, added = roles
+    if left not in named or right not in named:
+        raise Refusal("it has no lowering for complex numbers")
+    (a, b), (c, d) = halves(op, named[left]), halves(op, named[right])
+    bias = named.get(added)
+    e, f = (None, None) if bias is None else halves(op, bias)
+
+    def times(x: ir.Value | None, y: ir.Value | None, term: ir.Value | None = None) -> Any:
+        if x is None or y is None:
+            return term
+        given = {**named, left: x, right: y}
+        return call(given if bias is None else {**given, added: term})
+
+    re, minus = times(a, c, e), times(b, d)
+    im, cross = times(a, d, f), times(b, c, None if d is not None else f)
+    if minus is not None:
+        re = op.Sub(re, minus)
+    if im is None or cross is None or d is None:
+        return pair(op, re, cross if im is None or d is None else im)
+    return pair(op, re, op.Add(im, cross))
+
+
+def _named(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    names = [argument.name for argument in target._schema.arguments]
+    return {**dict(zip(names, args, strict=False)), **kwargs}
+
+
+def _arranged(
+    target: OpOverload, named: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Positional again, as far as the schema allows without gaps."""
+    given: list[Any] = []
+    rest = dict(named)
+    for argument in target._schema.arguments:
+        if argument.kwarg_only or argument.name not in rest:
+            break
+        given.append(rest.pop(argument.name))
+    return given, rest
+
+
+def _real(out: Any, mode: Any) -> Any:
+    """What torch would say the result is, had it been real."""
+    if isinstance(out, (list, tuple)):
+        return type(out)(_real(item, mode) for item in out)
+    if not isinstance(out, torch.Tensor) or not out.is_complex():
+        return out
+    with mode:
+        return torch.empty(tuple(out.shape), dtype=REAL[out.dtype])
+
+
+assert set(COMPLEX) == set(REAL.values())
