@@ -119,6 +119,9 @@ _MASKED_WRITES = {
     "with a matrix of indices": lambda x, m: put(
         x, [m[:, 0], torch.tensor([[0], [1]])], torch.tensor(9.0)
     ),
+    "behind a dimension, with a matrix": lambda x, m: put(
+        x[None], [None, m[:, 0], torch.tensor([[0], [1]])], torch.tensor(9.0)
+    ),
     "with an index, added": lambda x, m: put(
         x, [m[:, 0], torch.tensor([1])], torch.tensor(9.0), True
     ),
@@ -153,15 +156,13 @@ def test_flat_places():
 
 
 def test_an_index_without_dimensions():
-    def call(x, i, j):
-        return torch.ops.aten.index(x, [i, j]), put(x, [i, j], torch.ones(3, 1), True)
+    def read(x, i, j):
+        return torch.ops.aten.index(x, [i, j])
 
     others = [(torch.randn(3, 4, 7), torch.tensor([0]), torch.tensor(2))]
     dynamic = ({0: "a", 1: "b", 2: "c"}, {0: "n"}, None)
-    assert_same(
-        lambda x, i, j: call(x, i, j)[0], X[..., 0], INDEX, J[0], dynamic=dynamic, others=others
-    )
-    assert_same(call, X[..., 0], INDEX, J[0])
+    assert_same(read, X[..., 0], INDEX, J[0], dynamic=dynamic, others=others)
+    assert_same(lambda x, i, j: put(x, [i, j], torch.ones(3, 1), True), X[..., 0], INDEX, J[0])
 
 
 def test_nothing_put_nowhere():

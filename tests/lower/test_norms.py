@@ -8,10 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-from onnxpert.capture import capture
-from onnxpert.core.types import Captured, Request
-from onnxpert.load import load
-from onnxpert.lower import lower
 from tests.lower.same import assert_same
 
 X = torch.randn(2, 3, 4)
@@ -63,10 +59,9 @@ def test_linalg_norm_of_vectors() -> None:
     assert_same(lambda x: torch.linalg.norm(x, 1), X[0, 0])
 
 
-def test_singular_values_are_refused() -> None:
-    captured = capture(load(Request(lambda x: torch.linalg.matrix_norm(x, 2), (X,))))
-    assert isinstance(captured, Captured)
-    assert lower(captured, opset=20).unsupported
+@pytest.mark.parametrize("order", [2, -2, "nuc"])
+def test_norms_of_singular_values_are_left_to_torch_and_svd(order: Any) -> None:
+    assert_same(lambda x: torch.linalg.matrix_norm(x, order), X)
 
 
 def test_single_number() -> None:

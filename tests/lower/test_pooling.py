@@ -64,6 +64,13 @@ def test_avg_pool_in_float64_and_with_a_divisor(window: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("window", WINDOWS)
+def test_avg_pool_of_integers(window: dict[str, Any]) -> None:
+    x = torch.randint(-99, 99, (2, 3, 10, 7))
+    assert_same(lambda x: F.avg_pool2d(x, **window), x)
+    assert_same(lambda x: F.avg_pool2d(x, **window, divisor_override=5), x)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("size", [3, 8, 11, 12])
 def test_pools_at_other_sizes(window: dict[str, Any], size: int) -> None:
     dims = ({0: "batch", 2: "height", 3: "width"},)
@@ -95,3 +102,14 @@ def test_max_unpool(axes: int) -> None:
 
     assert_same(There(), torch.randn(2, 3, *(8, 6, 4)[:axes]))
     assert_same(There(), torch.randn(3, *(8, 6, 4)[:axes]))
+
+
+def test_a_last_window_that_fits_or_not() -> None:
+    """The flattened size comes out right wherever the rounding goes."""
+    for pool in (F.max_pool2d, F.avg_pool2d):
+        assert_same(
+            lambda x: pool(x, 2, 3, 1, ceil_mode=True).flatten(1) * 2,  # noqa: B023
+            torch.randn(1, 3, 10, 7),
+            dynamic=({2: "height", 3: "width"},),
+            others=[[torch.randn(1, 3, height, 8)] for height in (5, 6, 8, 9, 11)],
+        )

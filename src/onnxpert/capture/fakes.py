@@ -204,6 +204,92 @@ def _take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> A
     return input.new_empty(sizes)
 
 
+def _interpolated(rank: int) -> Callable[..., Any]:
+    """torch's own runs the whole arithmetic of a cubic to know the size that it was given."""
+
+    def shape(input: Tensor, output_size: Any, *rest: Any) -> Any:
+        factors: Any = rest[-1] if rest else None
+        if input.dim() != rank + 2 or (output_size is None) == (factors is None):
+            return NotImplemented
+        sizes = (
+            output_size
+            or [
+                torch.sym_int(size * factor)  # type: ignore[no-untyped-call]
+                for size, factor in zip(input.shape[2:], factors, strict=True)
+            ]
+        )
+        if len(sizes) != rank or any(size <= 0 for size in sizes):
+            return NotImplemented
+        return input.new_empty((*input.shape[:2], *sizes))
+
+    return shape
+
+
+def _sampled(input: Tensor, grid: Tensor, mode: int, *rest: Any) -> Any:
+    if input.dim() != grid.dim() or input.dim() not in {4, 5} or (mode == 2 and input.dim() == 5):
+        return NotImplemented
+    if grid.shape[-1] != input.dim() - 2 or input.shape[0] != grid.shape[0]:
+        return NotImplemented
+    return (
+        input.new_empty((*input.shape[:2], *grid.shape[1:-1]))
+        if _plain(input, grid)
+        else NotImplemented
+    )
+
+
+def _pooled(rank: int, dilated: bool) -> Callable[..., Any]:
+    """Only for rounding up: torch's own assumes for ever that the last window fits, or does not."""
+
+    def shape(
+        input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, *rest: Any
+    ) -> Any:
+        dilation = rest[0] if dilated and rest else 1
+        ceil_mode = rest[1 if dilated else 0] if len(rest) > dilated else False
+        if not ceil_mode or _static(*input.shape) or input.dim() not in {rank + 1, rank + 2}:
+            return NotImplemented
+        kernels = _spread(kernel_size, rank)
+        steps = _spread(stride, rank) if isinstance(stride, int) or stride else kernels
+        sizes = []
+        for size, kernel, step, pad, spread in zip(
+            input.shape[-rank:],
+            kernels,
+            steps,
+            _spread(padding, rank),
+            _spread(dilation, rank),
+            strict=True,
+        ):
+            free = size + 2 * pad - spread * (kernel - 1) - 1
+            if free < 0 or 2 * pad > spread * (kernel - 1) + 1:
+                return NotImplemented
+            # No window starts in the padding behind.
+            fitting, starting = (free + step - 1) // step, (size + pad - 1) // step
+            count = torch.sym_min(fitting, starting)  # type: ignore[no-untyped-call]
+            sizes.append(count + 1)
+        return input.new_empty((*input.shape[:-rank], *sizes))
+
+    return shape
+
+
+_SPECTRUM = {torch.float32: torch.complex64, torch.float64: torch.complex128}
+
+
+def _fourier(takes_real: bool, gives_real: bool) -> Callable[..., Any]:
+    def shape(input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None) -> Any:
+        # torch asks for the root of the length, and so makes a number of it.
+        wide = _SPECTRUM.get(input.dtype, input.dtype)
+        if norm != "ortho" or not input.dim() or (takes_real and input.is_complex()):
+            return NotImplemented
+        size = input.shape[dim]
+        length = n if n is not None else 2 * (size - 1) if gives_real else size
+        if not wide.is_complex or (_static(length) and length < 1):
+            return NotImplemented
+        sizes = list(input.shape)
+        sizes[dim] = length // 2 + 1 if takes_real else length
+        return input.new_empty(sizes, dtype=wide.to_real() if gives_real else wide)
+
+    return shape
+
+
 FAKES: dict[Any, Callable[..., Any]] = {
     aten.lstm.input: _lstm,
     aten.lstm.data: _lstm_packed,
@@ -223,8 +309,28 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.conv1d.default: _convolution(1),
     aten.conv2d.default: _convolution(2),
     aten.conv3d.default: _convolution(3),
+    aten.upsample_linear1d.vec: _interpolated(1),
+    aten.upsample_bilinear2d.vec: _interpolated(2),
+    aten.upsample_bicubic2d.vec: _interpolated(2),
+    aten.upsample_trilinear3d.vec: _interpolated(3),
+    aten.upsample_nearest1d.vec: _interpolated(1),
+    aten.upsample_nearest2d.vec: _interpolated(2),
+    aten.upsample_nearest3d.vec: _interpolated(3),
+    aten.grid_sampler.default: _sampled,
+    aten.max_pool1d.default: _pooled(1, dilated=True),
+    aten.max_pool2d.default: _pooled(2, dilated=True),
+    aten.max_pool3d.default: _pooled(3, dilated=True),
+    aten.avg_pool1d.default: _pooled(1, dilated=False),
+    aten.avg_pool2d.default: _pooled(2, dilated=False),
+    aten.avg_pool3d.default: _pooled(3, dilated=False),
     aten.one_hot.default: _one_hot,
     aten.unique_consecutive.default: _unique_consecutive,
+    aten.fft_fft.default: _fourier(takes_real=False, gives_real=False),
+    aten.fft_ifft.default: _fourier(takes_real=False, gives_real=False),
+    aten.fft_rfft.default: _fourier(takes_real=True, gives_real=False),
+    aten.fft_ihfft.default: _fourier(takes_real=True, gives_real=False),
+    aten.fft_irfft.default: _fourier(takes_real=False, gives_real=True),
+    aten.fft_hfft.default: _fourier(takes_real=False, gives_real=True),
     aten.index.Tensor: _index,
     aten.take_along_dim.default: _take_along_dim,
 }

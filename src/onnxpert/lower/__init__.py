@@ -16,9 +16,13 @@ from onnxpert.lower.lowering import Lowering
 @functools.cache
 def catalogue() -> Mapping[Any, tuple[Lowering, ...]]:
     """Every lowering by ATen overload, the newest opset's first."""
-    found = collect(aten, Lowering, lambda one: ((target, one.since) for target in one.overloads))
+    found = collect(
+        aten,
+        Lowering,
+        lambda one: ((target, one.since, one.complex) for target in one.overloads),
+    )
     table: dict[Any, list[Lowering]] = {}
-    for (target, _), one in found.items():
+    for (target, _, _), one in found.items():
         table.setdefault(target, []).append(one)
     return {
         target: tuple(sorted(ones, key=lambda one: -one.since)) for target, ones in table.items()

@@ -50,7 +50,7 @@ def _violation(expr: Expr, environment: Any) -> dict[Expr, int] | None:
 def _is_false(expr: Expr, sizes: Mapping[Expr, int]) -> bool:
     try:
         held = expr.xreplace({symbol: sympy.Integer(size) for symbol, size in sizes.items()})
-    except ZeroDivisionError:  # the size makes no sense to the expression, so it says nothing
+    except (ZeroDivisionError, AssertionError):  # the size makes no sense to the expression
         return False
     return bool(held == sympy.false)
 

@@ -11,6 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onnxpert.core.types import Captured, GraphInput, InputKind, Lowered
 from onnxpert.lower.boundaries import boundaries
+from onnxpert.lower.complex_pairs import LAYOUT, REAL, as_complex, as_pairs, is_complex, stored
 from onnxpert.lower.dims import DimPrinter, name_symbols, symbol_table
 from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Shared
@@ -34,6 +35,7 @@ class Build:
         self.names = name_symbols(captured)
         self.shared.dim_names = self.names
         self.print = DimPrinter(self.names)
+        self._layouts: list[str] = []  # inputs and outputs that are complex
 
     def run(
         self, input_names: tuple[str, ...], output_names: tuple[str, ...], ir_version: int
@@ -43,6 +45,7 @@ class Build:
         results = self.walk.run(self.op, self.captured.root, given)
         outputs = [self._output(name, result) for name, result in zip(names, results, strict=True)]
         self._shapes()
+        self._drop_renames()
         model = self._model(inputs, outputs, ir_version)
         return Lowered(
             model=model,
@@ -74,8 +77,16 @@ class Build:
             name = wished[len(values)] if len(values) < len(wished) else entry.name
             value = self._input(name, node.meta["val"])
             values.append(value)
-            given.append(value if isinstance(node.meta["val"], torch.Tensor) else node.meta["val"])
+            given.append(self._given(value, node.meta["val"]))
         return values, given
+
+    def _given(self, value: ir.Value, example: Any) -> Any:
+        if not isinstance(example, torch.Tensor):
+            return example
+        if not example.is_complex():
+            return value
+        self._layouts.append(str(value.name))
+        return as_complex(self.op, value)
 
     def _input(self, name: str, example: Any) -> ir.Value:
         if isinstance(example, (torch.SymInt, int)):
@@ -84,8 +95,8 @@ class Build:
             if isinstance(example, torch.SymInt):
                 self.op.bind(expression(example), value, None)
             return value
-        dtype = TO_ONNX[example.dtype]
-        sizes: list[Any] = list(example.shape)
+        dtype = TO_ONNX[REAL.get(example.dtype, example.dtype)]
+        sizes: list[Any] = [*example.shape, *([2] if example.is_complex() else [])]
         value = ir.Value(
             name=name, shape=ir.Shape(self.print.shape(sizes)), type=ir.TensorType(dtype)
         )
@@ -100,12 +111,14 @@ class Build:
         tensor = entry.tensor
         if tensor is None or tensor.dtype not in TO_ONNX:
             return None
+        held = as_pairs(tensor) if tensor.is_complex() else tensor.detach()
         if entry.kind is InputKind.CONSTANT and tensor.numel() <= 64:
-            return self.op.const(tensor)
-        name = self.shared.values.unique(entry.name)
-        value = self.op.initialiser(name, ir.tensor_adapters.TorchTensor(tensor.detach()))
-        value.meta["weight"] = entry.kind is not InputKind.CONSTANT
-        return value
+            value = self.op.const(held)
+        else:
+            name = self.shared.values.unique(entry.name)
+            value = self.op.initialiser(name, ir.tensor_adapters.TorchTensor(held))
+            value.meta["weight"] = entry.kind is not InputKind.CONSTANT
+        return as_complex(self.op, value) if tensor.is_complex() else value
 
     # ---- the way out -----------------------------------------------------------------------
 
@@ -126,6 +139,9 @@ class Build:
         """The result under its output name; an input or a weight given back needs a node of its own."""
         if not isinstance(result, ir.Value):
             result = self.op.scalar(result)
+        if is_complex(result):
+            self._layouts.append(name)
+            result = self._without_rename(result)
         if result.producer() is None or result.meta.get("is_output"):
             shape, dtype = result.meta.get("shape"), result.dtype
             node = ir.Node("", "Identity", [result], num_outputs=1)
@@ -143,13 +159,39 @@ class Build:
         result.meta["is_output"] = True
         return result
 
+    def _without_rename(self, result: ir.Value) -> ir.Value:
+        """The pairs that a complex result is made of, under its name."""
+        pairs = stored(self.op, result)
+        if pairs.producer() is None or pairs.meta.get("is_output"):
+            return result
+        old, new = str(result.name), str(pairs.name)
+        if old in self.walk.origins:
+            self.walk.origins[new] = self.walk.origins.pop(old)
+        if old in self.walk.locations:
+            self.walk.locations[new] = self.walk.locations.pop(old)
+        return pairs
+
     def _shapes(self) -> None:
         """What is known of shapes goes into the file: runtimes plan with it, people read it."""
         for node in self.op.nodes:
             for value in node.outputs:
                 sizes = value.meta.get("shape")
+                if sizes is not None and is_complex(value):
+                    sizes = (*sizes, 2)
                 if sizes is not None and value.shape is None:
                     value.shape = ir.Shape(self.print.shape(sizes))
+
+    def _drop_renames(self) -> None:
+        """Complex values were the same tensor under another name, which the file has no use for."""
+        kept = []
+        for node in self.op.nodes:
+            pairs = node.outputs[0].meta.get("stored")
+            if pairs is None or node.outputs[0].meta.get("is_output"):
+                kept.append(node)
+                continue
+            ir.convenience.replace_all_uses_with(node.outputs[0], pairs)
+            node.replace_input_with(0, None)
+        self.op.nodes = kept
 
     def _model(
         self, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value], ir_version: int
@@ -168,6 +210,8 @@ class Build:
         for symbol in symbol_table(self.captured, self.names):
             upper = "" if symbol.upper is None else symbol.upper
             model.metadata_props[f"onnxpert.dim.{symbol.name}"] = f"{symbol.lower}..{upper}"
+        for name in self._layouts:
+            model.metadata_props[f"onnxpert.complex.{name}"] = LAYOUT
         return model
 
 

@@ -12,7 +12,7 @@ import onnx_ir as ir
 import torch
 from torch._ops import OpOverload
 
-from onnxpert.lower.complex_pairs import COMPLEX, REAL, halves, is_complex, pair, parts, zeros
+from onnxpert.lower.complex_pairs import REAL, halves, is_complex, pair, parts, zeros
 from onnxpert.lower.emitter import Emitter, Refusal
 
 aten = torch.ops.aten
@@ -24,29 +24,135 @@ Call = Callable[[Any, Sequence[Any], Mapping[str, Any], Any], Any]
 # or floating, that hold elements: a number there has an imaginary part, which is zero.
 _LINEAR: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
-        """
-        alias alias_copy as_strided as_strided_copy atleast_1d atleast_2d atleast_3d
-        broadcast_tensors broadcast_to chunk clone column_stack_ contiguous cumsum data detach
-        detach_copy diag diag_embed diagonal diagonal_copy diff expand expand_as expand_copy
-        flatten flip fliplr flipud gather index index_select lift lift_fresh lift_fresh_copy
-        masked_select mean movedim moveaxis nansum narrow narrow_copy neg negative
-        numpy_T permute permute_copy pixel_shuffle pixel_unshuffle positive ravel repeat
-        repeat_interleave reshape reshape_as _reshape_alias _reshape_copy roll rot90 select
-        select_copy slice slice_copy split split_copy split_with_sizes split_with_sizes_copy
-        squeeze squeeze_copy sum sum_to_size swapaxes swapdims t t_copy take take_along_dim
-        tensor_split tile trace transpose transpose_copy tril triu unbind unbind_copy unflatten
-        unfold unfold_copy unsafe_chunk unsafe_split unsafe_split_with_sizes _unsafe_view
-        unsqueeze unsqueeze_copy view view_as view_copy zero mT matrix_power_ meshgrid
-        resolve_conj resolve_neg _neg_view _neg_view_copy dropout alpha_dropout_ native_dropout_
-        hsplit vsplit dsplit embedding upsample_nearest1d upsample_nearest2d upsample_nearest3d
-        _lazy_clone linalg_diagonal squeeze_
-        """.split(),
+        [
+            "alias",
+            "alias_copy",
+            "as_strided",
+            "as_strided_copy",
+            "atleast_1d",
+            "atleast_2d",
+            "atleast_3d",
+            "broadcast_tensors",
+            "broadcast_to",
+            "chunk",
+            "clone",
+            "contiguous",
+            "cumsum",
+            "data",
+            "detach",
+            "detach_copy",
+            "diag",
+            "diag_embed",
+            "diagonal",
+            "diagonal_copy",
+            "diff",
+            "expand",
+            "expand_as",
+            "expand_copy",
+            "flatten",
+            "flip",
+            "fliplr",
+            "flipud",
+            "gather",
+            "index",
+            "index_select",
+            "lift",
+            "lift_fresh",
+            "lift_fresh_copy",
+            "masked_select",
+            "mean",
+            "movedim",
+            "moveaxis",
+            "nansum",
+            "narrow",
+            "narrow_copy",
+            "neg",
+            "negative",
+            "numpy_T",
+            "permute",
+            "permute_copy",
+            "pixel_shuffle",
+            "pixel_unshuffle",
+            "positive",
+            "ravel",
+            "repeat",
+            "repeat_interleave",
+            "reshape",
+            "reshape_as",
+            "_reshape_alias",
+            "_reshape_copy",
+            "roll",
+            "rot90",
+            "select",
+            "select_copy",
+            "slice",
+            "slice_copy",
+            "split",
+            "split_copy",
+            "split_with_sizes",
+            "split_with_sizes_copy",
+            "squeeze",
+            "squeeze_copy",
+            "sum",
+            "sum_to_size",
+            "swapaxes",
+            "swapdims",
+            "t",
+            "t_copy",
+            "take",
+            "take_along_dim",
+            "tensor_split",
+            "tile",
+            "trace",
+            "transpose",
+            "transpose_copy",
+            "tril",
+            "triu",
+            "unbind",
+            "unbind_copy",
+            "unflatten",
+            "unfold",
+            "unfold_copy",
+            "unsafe_chunk",
+            "unsafe_split",
+            "unsafe_split_with_sizes",
+            "_unsafe_view",
+            "unsqueeze",
+            "unsqueeze_copy",
+            "view",
+            "view_as",
+            "view_copy",
+            "zero",
+            "mT",
+            "meshgrid",
+            "resolve_conj",
+            "resolve_neg",
+            "dropout",
+            "hsplit",
+            "vsplit",
+            "dsplit",
+            "embedding",
+            "upsample_nearest1d",
+            "upsample_nearest2d",
+            "upsample_nearest3d",
+            "_lazy_clone",
+            "linalg_diagonal",
+        ],
         (),
     ),
     **dict.fromkeys(
-        """
-        cat concat concatenate stack hstack vstack dstack row_stack column_stack block_diag
-        """.split(),
+        [
+            "cat",
+            "concat",
+            "concatenate",
+            "stack",
+            "hstack",
+            "vstack",
+            "dstack",
+            "row_stack",
+            "column_stack",
+            "block_diag",
+        ],
         ("tensors",),
     ),
     "where": ("self", "other"),
@@ -75,12 +181,10 @@ _LINEAR: Mapping[str, tuple[str, ...]] = {
 # `pad` in the modes that only repeat elements; a constant has its own number.
 _PADS = {"pad", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d",
          "replication_pad2d", "replication_pad3d", "_pad_circular", "_pad_enum"}  # fmt: skip
+_SPREADS = {"var", "std"}
 # Linear in two tensors; the third parameter, where there is one, is added.
 _BILINEAR: Mapping[str, tuple[str, str, str]] = {
-    **dict.fromkeys(
-        "mm bmm mv dot matmul linalg_matmul outer ger inner kron chain_matmul_".split(),
-        ("self", "other", ""),
-    ),
+    **dict.fromkeys(["matmul", "linalg_matmul", "inner", "kron"], ("self", "other", "")),
     "bmm": ("self", "mat2", ""),
     "mm": ("self", "mat2", ""),
     "mv": ("self", "vec", ""),
@@ -89,10 +193,16 @@ _BILINEAR: Mapping[str, tuple[str, str, str]] = {
     "ger": ("self", "vec2", ""),
     "tensordot": ("self", "other", ""),
     **dict.fromkeys(
-        """
-        linear conv1d conv2d conv3d convolution conv_transpose1d conv_transpose2d
-        conv_transpose3d
-        """.split(),
+        [
+            "linear",
+            "conv1d",
+            "conv2d",
+            "conv3d",
+            "convolution",
+            "conv_transpose1d",
+            "conv_transpose2d",
+            "conv_transpose3d",
+        ],
         ("input", "weight", "bias"),
     ),
 }
@@ -101,11 +211,12 @@ _BILINEAR: Mapping[str, tuple[str, str, str]] = {
 def call_by_parts(
     op: Emitter,
     call: Call,
-    mode: Any,
     target: Any,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
+    *,
     out: Any,
+    mode: Any,
 ) -> Any:
     """The call made of calls on parts; NotImplemented for an operator that is not so made."""
     if not isinstance(target, OpOverload) or target.namespace != "aten":
@@ -116,10 +227,12 @@ def call_by_parts(
 
     def plain(values: Mapping[str, Any]) -> Any:
         given, keywords = _arranged(target, values)
-        return call(target, given, keywords, real_out)
+        return _described(op, call(target, given, keywords, real_out), real_out)
 
     if name in _BILINEAR:
         return _bilinear(op, plain, named, _BILINEAR[name])
+    if name in _SPREADS:
+        return _spread(op, plain, named, name)
     if name in _PADS:
         return _linear(op, plain, named, ("value",))
     if name in _LINEAR:
@@ -136,10 +249,7 @@ def _linear(
     """The real operator on both parts. `data` names the parameters whose numbers are elements."""
     results = []
     for which in (0, 1):
-        chosen = {
-            name: _part(op, value, which, name in data or name == "dtype")
-            for name, value in named.items()
-        }
+        chosen = {name: _part(op, value, which, name in data) for name, value in named.items()}
         results.append(call(chosen))
     if isinstance(results[0], (list, tuple)):
         return tuple(pair(op, re, im) for re, im in zip(*results, strict=True))
@@ -149,14 +259,17 @@ def _linear(
 def _part(op: Emitter, value: Any, which: int, data: bool) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_part(op, item, which, data) for item in value)
-    if is_complex(value):
-        return parts(op, value)[which]
     if isinstance(value, torch.dtype):
         return REAL.get(value, value)
+    if is_complex(value):
+        return parts(op, value)[which]
     if isinstance(value, complex):
         return (value.real, value.imag)[which]
-    if which == 0:
-        return value
+    return _imaginary(op, value, data) if which else value
+
+
+def _imaginary(op: Emitter, value: Any, data: bool) -> Any:
+    """Of something real: zeros if it holds elements, else (a mask, an axis) it is for both."""
     if isinstance(value, ir.Value):
         floating = value.dtype is not None and value.dtype.is_floating_point()
         return zeros(op, value) if data or floating else value
@@ -177,19 +290,40 @@ def _bilinear(
     bias = named.get(added)
     e, f = (None, None) if bias is None else halves(op, bias)
 
-    def times(x: ir.Value | None, y: ir.Value | None, term: ir.Value | None = None) -> Any:
-        if x is None or y is None:
-            return term
+    def times(x: ir.Value, y: ir.Value, term: ir.Value | None = None) -> Any:
         given = {**named, left: x, right: y}
         return call(given if bias is None else {**given, added: term})
 
-    re, minus = times(a, c, e), times(b, d)
-    im, cross = times(a, d, f), times(b, c, None if d is not None else f)
-    if minus is not None:
-        re = op.Sub(re, minus)
-    if im is None or cross is None or d is None:
-        return pair(op, re, cross if im is None or d is None else im)
-    return pair(op, re, op.Add(im, cross))
+    re = times(a, c, e)
+    if b is not None and d is not None:
+        re = op.Sub(re, times(b, d))
+    crosses = [(x, y) for x, y in ((a, d), (b, c)) if x is not None and y is not None]
+    if not crosses:
+        return pair(op, re, f)
+    im = times(*crosses[0], f)
+    for x, y in crosses[1:]:
+        im = op.Add(im, times(x, y))
+    return pair(op, re, im)
+
+
+def _spread(
+    op: Emitter, call: Callable[[Mapping[str, Any]], Any], named: Mapping[str, Any], name: str
+) -> ir.Value:
+    """Variances of the parts add up."""
+    a, b = (call({key: _part(op, value, which, False) for key, value in named.items()})
+            for which in (0, 1))  # fmt: skip
+    if name == "var":
+        return op.Add(a, b)  # type: ignore[no-any-return]
+    return op.Sqrt(op.Add(op.Mul(a, a), op.Mul(b, b)))  # type: ignore[no-any-return]
+
+
+def _described(op: Emitter, result: Any, out: Any) -> Any:
+    if isinstance(result, ir.Value) and isinstance(out, torch.Tensor):
+        op.describe(result, tuple(out.shape))
+    elif isinstance(result, (list, tuple)) and isinstance(out, (list, tuple)):
+        for one, like in zip(result, out, strict=True):
+            _described(op, one, like)
+    return result
 
 
 def _named(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,9 +331,7 @@ def _named(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -
     return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
-def _arranged(
-    target: OpOverload, named: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
+def _arranged(target: OpOverload, named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Positional again, as far as the schema allows without gaps."""
     given: list[Any] = []
     rest = dict(named)
@@ -218,6 +350,3 @@ def _real(out: Any, mode: Any) -> Any:
         return out
     with mode:
         return torch.empty(tuple(out.shape), dtype=REAL[out.dtype])
-
-
-assert set(COMPLEX) == set(REAL.values())

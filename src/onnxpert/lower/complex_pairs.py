@@ -81,8 +81,7 @@ def stored(op: Emitter, value: ir.Value) -> ir.Value:
     if known is not None:
         return known  # type: ignore[no-any-return]
     pairs = op.renamed(value)
-    pairs.dtype = value.dtype
-    return op.describe(pairs, (*value.meta["shape"], 2))
+    return op.describe(pairs, (*value.meta["shape"], 2), op.dtype(value))
 
 
 def constant(op: Emitter, tensor: torch.Tensor) -> ir.Value:

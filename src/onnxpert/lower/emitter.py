@@ -224,6 +224,14 @@ class Emitter:
             scope = scope.parent
         return None
 
+    def renamed(self, value: ir.Value) -> ir.Value:
+        """The same tensor as another value, of which other things may be known."""
+        key = ("renamed", id(value))
+        found = self._find(key)
+        if found is None:
+            found = self.seen[key] = self._append("Identity", "", [value], {}, 1)
+        return found[0]
+
     # ---- constants and sizes ---------------------------------------------------------------
 
     def const(self, value: Any, dtype: torch.dtype | None = None) -> ir.Value:

@@ -12,6 +12,7 @@ from torch import fx
 from torch._ops import OpOverload
 
 from onnxpert.lower.aliases import Aliases
+from onnxpert.lower.complex_pairs import constant, converted, involved
 from onnxpert.lower.emitter import Refusal
 from onnxpert.lower.inplace import functional
 from onnxpert.lower.shapes import equal
@@ -151,10 +152,14 @@ class Frame:
     def _fitted(self, written: fx.Node, result: ir.Value) -> ir.Value:
         """In the dtype and shape of the tensor that takes it."""
         op, taker = self.walk.op, written.meta["val"]
-        result = op.cast(result, taker.dtype)
+        if involved((result, taker)):
+            result = converted(op, result, taker.dtype)
+        else:
+            result = op.cast(result, taker.dtype)
         shape = result.meta.get("shape")
         if shape is not None and not equal(tuple(shape), tuple(taker.shape)):
-            result = op.expand(result, taker.shape)
+            sizes = list(taker.shape)
+            result = self.walk.call(torch.ops.aten.expand.default, [result, sizes], {}, taker)
         return result
 
     def _replay(self, view: fx.Node) -> ir.Value:
@@ -245,7 +250,7 @@ class Frame:
 
     def _attribute(self, node: fx.Node) -> Any:
         value = attribute(self.root, str(node.target))
-        return self.walk.op.const(value) if isinstance(value, torch.Tensor) else value
+        return constant(self.walk.op, value) if isinstance(value, torch.Tensor) else value
 
 
 def _outputs(node: fx.Node) -> Sequence[Any]:

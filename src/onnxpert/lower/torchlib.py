@@ -12,6 +12,7 @@ import onnx_ir as ir
 import torch
 from torch._ops import OpOverload
 
+from onnxpert.lower.complex_pairs import is_complex
 from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.evaluator import Evaluator, Operand
@@ -115,7 +116,7 @@ def _is_complex(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_is_complex, value))
     if isinstance(value, ir.Value):
-        return value.dtype in (ir.DataType.COMPLEX64, ir.DataType.COMPLEX128)
+        return is_complex(value)
     if isinstance(value, torch.dtype):
         return value.is_complex
     return isinstance(value, complex) or (isinstance(value, torch.Tensor) and value.is_complex())

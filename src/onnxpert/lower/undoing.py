@@ -11,6 +11,7 @@ import onnx_ir as ir
 import torch
 from torch import fx
 
+from onnxpert.lower.complex_pairs import is_complex
 from onnxpert.lower.inplace import functional
 from onnxpert.lower.shapes import equal, product
 from onnxpert.lower.storages import is_reshaping_write, is_write
@@ -33,6 +34,16 @@ _SCATTERS = {
     aten.slice.Tensor: aten.slice_scatter.default,
     aten.select.int: aten.select_scatter.default,
     aten.diagonal.default: aten.diagonal_scatter.default,
+}
+_INVERSES = {
+    aten.view_as_real.default: aten.view_as_complex.default,
+    aten.view_as_complex.default: aten.view_as_real.default,
+    aten._conj.default: aten._conj.default,
+    aten.conj.default: aten._conj.default,
+    aten.mH.default: aten.mH.default,
+    aten.matrix_H.default: aten.mH.default,
+    aten.adjoint.default: aten.mH.default,
+    aten._neg_view.default: aten.neg.default,
 }
 _SWAPS = {aten.transpose.int, aten.swapaxes.default, aten.swapdims.default}
 _LAST_SWAPS = {
@@ -75,11 +86,23 @@ class Write:
 
 def undo(write: Write) -> ir.Value:
     """The base after the value was written through the view."""
-    for way in (_same, _reshaped, _scattered, _reordered, _piece):
+    for way in (_complex, _same, _reshaped, _scattered, _reordered, _piece):
         base = way(write)
         if base is not None:
             return base
     return _element_by_element(write)
+
+
+def _complex(write: Write) -> ir.Value | None:
+    """A part of a complex tensor, or a view of it that turns the imaginary part around."""
+    target, base, value = write.target, write.base, write.value
+    if target in _INVERSES and (is_complex(base) or is_complex(value)):
+        return write.call(_INVERSES[target], value)  # type: ignore[no-any-return]
+    if target is aten.real.default and is_complex(base):
+        return write.call(aten.complex.default, value, write.call(aten.imag.default, base))  # type: ignore[no-any-return]
+    if target is aten.imag.default:
+        return write.call(aten.complex.default, write.call(aten.real.default, base), value)  # type: ignore[no-any-return]
+    return None
 
 
 def _same(write: Write) -> ir.Value | None:

@@ -11,6 +11,15 @@ from torch import fx
 
 from onnxpert.core.source import module_of, of_meta
 from onnxpert.core.types import Location, Unsupported
+from onnxpert.lower.by_parts import call_by_parts
+from onnxpert.lower.complex_pairs import (
+    COMPLEX,
+    REAL,
+    converted,
+    involved,
+    is_complex,
+    mark,
+)
 from onnxpert.lower.decompose import decompose
 from onnxpert.lower.dtypes import TO_ONNX, TO_TORCH
 from onnxpert.lower.emitter import Emitter, Refusal
@@ -29,6 +38,21 @@ _IGNORED_KEYWORDS = frozenset(
         "requires_grad",
         "generator",
     }
+)
+# These give their operands to a graph as they are, complex or not.
+_PASSING = frozenset(
+    getattr(torch.ops.higher_order, name)
+    for name in (
+        "cond",
+        "wrap",
+        "wrap_with_set_grad_enabled",
+        "wrap_with_autocast",
+        "tag_activation_checkpoint",
+        "wrap_activation_checkpoint",
+        "invoke_subgraph",
+        "hints_wrapper",
+        "strict_mode",
+    )
 )
 
 
@@ -90,6 +114,17 @@ class Walk:
 
     def _own(self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
         known = self._library.get(target) or self._library.get(_qualified(target), ())
+        if target not in _PASSING and involved((tuple(args), dict(kwargs), out)):
+            every, known = known, [one for one in known if one.complex]
+            if not known:
+                result = call_by_parts(
+                    self.op, self.call, target, args, kwargs, out=out, mode=self._fake_mode
+                )
+                if result is NotImplemented and every:
+                    raise Refusal("it has no lowering for complex numbers")
+                return result
+        else:
+            known = [one for one in known if not one.complex] or known
         refusals: list[Refusal] = []
         for lowering in known:
             if lowering.since > self.op.opset:
@@ -183,14 +218,15 @@ class Walk:
         return result
 
     def _settle(self, name: str, value: ir.Value, expected: torch.Tensor) -> ir.Value:
-        wanted = TO_ONNX.get(expected.dtype)
+        if expected.dtype.is_complex:
+            value = self._settle_complex(value, expected)
+        wanted = TO_ONNX.get(REAL.get(expected.dtype, expected.dtype))
         differs = value.dtype is not None and wanted is not None and value.dtype != wanted
-        if differs and not expected.dtype.is_complex:
+        if differs:
             value = self.op.cast(value, expected.dtype)
-        if value.dtype is None and expected.dtype in TO_ONNX:
-            value.dtype = TO_ONNX[expected.dtype]
-        if not expected.dtype.is_complex:
-            value.meta["shape"] = tuple(expected.shape)
+        if value.dtype is None and wanted is not None:
+            value.dtype = wanted
+        value.meta["shape"] = tuple(expected.shape)
         if (
             id(value) not in self._named
             and value.const_value is None
@@ -204,6 +240,13 @@ class Walk:
                 self.locations[value.name] = self._location
         self._bind(value, expected)
         return value
+
+    def _settle_complex(self, value: ir.Value, expected: torch.Tensor) -> ir.Value:
+        if value.dtype is None:
+            value.dtype = TO_ONNX[REAL[expected.dtype]]
+        if not is_complex(value):  # what a subgraph gives comes without what was known inside
+            return mark(self.op, value, expected.shape)
+        return converted(self.op, value, expected.dtype)
 
     def _bind(self, value: ir.Value, expected: torch.Tensor) -> None:
         """Sizes that only the data know (`nonzero`) are read off the value itself."""
@@ -222,7 +265,8 @@ def _stand_in(value: Any, mode: Any) -> Any:
     if sizes is None or value.dtype is None:
         raise Refusal(f"the shape of {value.name} is not known here")
     with mode:
-        return torch.empty(tuple(sizes), dtype=TO_TORCH[value.dtype])
+        own = TO_TORCH[value.dtype]
+        return torch.empty(tuple(sizes), dtype=COMPLEX[own] if is_complex(value) else own)
 
 
 def _keywords(lowering: Lowering, kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -117,15 +117,13 @@ def _max_pool(op: Emitter, x: ir.Value, axes: int, output_size: Any) -> tuple[ir
     outer, sizes = op.shape(x)[:-axes], op.shape(x)[-axes:]
     regular = _regular(sizes, wanted)
     if regular is not None:
-        kernel, stride = regular
-        given = x if op.rank(x) == axes + 2 else op.unsqueeze(x, 0)
-        values, places = op.MaxPool(given, kernel_shape=kernel, strides=stride, _outputs=2)
+        form: dict[str, Any] = {"kernel_shape": regular[0], "strides": regular[1]}
+        shape = (*outer, *wanted)
+        values = batched(op, x, axes + 2, lambda given: op.MaxPool(given, **form))
+        places = batched(op, x, axes + 2, lambda given: op.MaxPool(given, **form, _outputs=2)[1])
         # ONNX counts through the whole tensor, torch anew in every channel.
         places = op.Mod(places, op.scalar(product(sizes), torch.int64))
-        shape = (*outer, *wanted)
-        return op.reshape(op.describe(values, (1, *shape) if given is not x else shape), shape), (
-            op.reshape(op.describe(places, (1, *shape) if given is not x else shape), shape)
-        )
+        return op.describe(values, shape), op.describe(places, shape)
     return _max_gathered(op, x, axes, wanted)
 
 

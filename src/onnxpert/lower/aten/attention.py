@@ -18,6 +18,8 @@ from onnxpert.lower.symbols import Size, is_static, same
 
 aten = torch.ops.aten
 
+_LARGEST_CONSTANT = 1024  # elements; larger ones would be written once per layer
+
 
 # ---- masks ---------------------------------------------------------------------------------
 
@@ -29,7 +31,7 @@ def _closed(op: Emitter, keep: ir.Value, dtype: torch.dtype) -> ir.Value:
 
 def _causal(op: Emitter, rows: Size, columns: Size, dtype: torch.dtype) -> ir.Value:
     """Each row sees the columns up to its own number."""
-    if is_static(rows, columns):
+    if is_static(rows, columns) and rows * columns <= _LARGEST_CONSTANT:
         bias = torch.full((rows, columns), -math.inf, dtype=dtype).triu(1)
         return op.const(bias)
     zero, one = op.const(0, torch.int64), op.const(1, torch.int64)

@@ -14,6 +14,7 @@ from torch import fx
 from torch._dispatch.python import enable_python_dispatcher
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from onnxpert.lower.complex_pairs import REAL
 from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
@@ -239,7 +240,7 @@ def _expected(op: Emitter) -> list[Any]:
 
 def _dtype(example: Any) -> torch.dtype | None:
     if isinstance(example, torch.Tensor):
-        return example.dtype
+        return REAL.get(example.dtype, example.dtype)
     if isinstance(example, (bool, torch.SymBool)):
         return torch.bool
     return torch.int64 if isinstance(example, (int, torch.SymInt)) else None

@@ -247,28 +247,27 @@ def _update_rows(
     sizes = op.shape(x)
     rest = [sizes[axis] for axis in at.rest(len(sizes))]
     first = at.axes[0] if at.adjacent else 0
-    if common is None:
-        if first and any(len(known.meta.get("shape") or ()) > 1 for known in at.indices):
-            raise Refusal("a mask and a matrix of indices write behind another dimension")
-        return _unknown_rows(op, index, rest, first, values)
+    if common is None:  # what a mask found has one dimension, of a length that is not known
+        width = max(len(each.meta.get("shape") or (0,)) for each in at.indices)
+        wide = _spread_by_runtime(op, index, rest, first, values)
+        return op.Transpose(wide, perm=_indices_first(first, width, len(rest)))
     before, after = rest[:first], rest[first:]
     wide = spread(op, values, (*before, *common, *after))
-    width = len(common)
-    order = [*range(first, first + width), *range(first), *range(first + width, width + len(rest))]
-    return transposed(op, wide, order)
+    return transposed(op, wide, _indices_first(first, len(common), len(rest)))
 
 
-def _unknown_rows(
+def _indices_first(first: int, width: int, rest: int) -> list[int]:
+    """The order that brings the dimensions of the indices before all others."""
+    return [*range(first, first + width), *range(first), *range(first + width, width + rest)]
+
+
+def _spread_by_runtime(
     op: Emitter, index: ir.Value, rest: Sequence[Size], first: int, values: ir.Value
 ) -> ir.Value:
-    """The same when only the runtime knows how many places a mask has."""
     parts = [op.ints(rest[:first])] if first else []
     parts.append(op.Shape(index))
     parts += [op.ints(rest[first:])] if rest[first:] else []
-    target = parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
-    rows = op.Expand(values, target)
-    order = [first, *range(first), *range(first + 1, len(rest) + 1)]
-    return op.Transpose(rows, perm=order) if first else rows
+    return op.Expand(values, parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0))
 
 
 def _added(

@@ -1,5 +1,7 @@
 """Elimination with pivots: LU, determinants, inverses and solutions of linear systems."""
 
+# ruff: noqa: N803  parameters are named as ATen's schemas name them
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -71,7 +73,7 @@ def factored(op: Emitter, x: ir.Value) -> Factors:
 def _exchange(body: Emitter, rows: ir.Value, one: ir.Value, other: ir.Value) -> ir.Value:
     """The places of the rows when two of them have changed theirs."""
     second = body.Where(body.Equal(rows, other), one, rows)
-    return body.Where(body.Equal(rows, one), other, second)  # type: ignore[no-any-return]
+    return body.Where(body.Equal(rows, one), other, second)
 
 
 def _ordered(op: Emitter, pivots: ir.Value, height: Size) -> ir.Value:
@@ -98,13 +100,11 @@ def solved(
     op: Emitter, lu: ir.Value, order: ir.Value, b: ir.Value, *, adjoint: bool = False
 ) -> ir.Value:
     """X of A X = B, or of A' X = B, for A = P L U."""
-    if same(op.shape(lu)[-1], 0):
-        return b
     if adjoint:
         turned = swapped(op, lu)
         inner = substituted(op, turned, b, upper=False)
         inner = substituted(op, turned, inner, upper=True, unit=True)
-        return op.MatMul(_permutation(op, order, op.dtype(lu)), inner)  # type: ignore[no-any-return]
+        return op.MatMul(_permutation(op, order, op.dtype(lu)), inner)
     batch = broadcast(op.shape(lu)[:-2], op.shape(b)[:-2])
     wide = op.expand(b, (*batch, *op.shape(b)[-2:]))
     moved = rows_at(op, wide, op.expand(order, (*batch, op.shape(order)[-1])))
@@ -148,9 +148,7 @@ def linalg_lu_factor_ex(
 
 
 @lowering(aten._lu_with_info.default)
-def lu_with_info(
-    op: Emitter, self: ir.Value, pivot: bool = True, check_errors: bool = True
-) -> Any:
+def lu_with_info(op: Emitter, self: ir.Value, pivot: bool = True, check_errors: bool = True) -> Any:
     return linalg_lu_factor_ex(op, self, pivot)
 
 
@@ -221,19 +219,27 @@ def _parity(op: Emitter, pivots: ir.Value, dtype: torch.dtype) -> ir.Value:
     return op.cast(op.Sub(1, op.Mul(op.Mod(number, 2), 2)), dtype)
 
 
+def _determinant(op: Emitter, x: ir.Value, factors: Factors | None) -> ir.Value:
+    """By ONNX's own operator where ONNX Runtime has it, else of the factors."""
+    size = op.shape(x)[-1]
+    if op.dtype(x) is torch.float32 and isinstance(size, int) and size > 0:
+        return op.describe(op.Det(x), op.shape(x)[:-2])
+    lu, pivots, _ = factors or factored(op, x)
+    product = op.reduce("ReduceProd", diagonal_of(op, lu), [op.rank(x) - 2], False)
+    return op.Mul(product, _parity(op, pivots, op.dtype(x)))
+
+
 @lowering(aten._linalg_det.default)
 def linalg_det_parts(op: Emitter, A: ir.Value) -> Factors:
     real(op, A)
-    lu, pivots, _ = factored(op, A)
-    if op.dtype(A) is torch.float32 and isinstance(op.shape(A)[-1], int) and op.shape(A)[-1] > 0:
-        return op.describe(op.Det(A), op.shape(A)[:-2]), lu, _pivots(op, pivots)
-    product = op.reduce("ReduceProd", diagonal_of(op, lu), [op.rank(A) - 2], False)
-    return op.Mul(product, _parity(op, pivots, op.dtype(A))), lu, _pivots(op, pivots)
+    factors = factored(op, A)
+    return _determinant(op, A, factors), factors[0], _pivots(op, factors[1])
 
 
 @lowering(aten.linalg_det.default, aten.det.default)
-def linalg_det(op: Emitter, A: ir.Value) -> Any:
-    return linalg_det_parts(op, A)[0]
+def linalg_det(op: Emitter, A: ir.Value) -> ir.Value:
+    real(op, A)
+    return _determinant(op, A, None)
 
 
 @lowering(aten._linalg_slogdet.default)

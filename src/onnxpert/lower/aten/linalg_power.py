@@ -89,7 +89,8 @@ def linalg_pinv(
         left, right = vectors, vectors
     else:
         left, values, right = singular(op, wide, True)
-    assert left is not None and right is not None
+    assert left is not None
+    assert right is not None
     sizes = op.Abs(values)
     largest = op.reduce("ReduceMax", sizes, [op.rank(sizes) - 1], False)
     limit = down(op, _limit(op, self, largest, atol, rtol))
@@ -110,12 +111,12 @@ def _limit(
         longer = op.scalar(most(rows, columns), _WIDE)
         relative = op.Mul(longer, torch.finfo(op.dtype(x)).eps)
     if atol is None:
-        return op.Mul(relative, largest)  # type: ignore[no-any-return]
+        return op.Mul(relative, largest)
     absolute = op.cast(atol, _WIDE)
     if rtol is None:
         zero = op.scalar(0.0, _WIDE)
         relative = op.Where(op.Greater(absolute, zero), zero, relative)
-    return op.Max(absolute, op.Mul(relative, largest))  # type: ignore[no-any-return]
+    return op.Max(absolute, op.Mul(relative, largest))
 
 
 @lowering(aten._linalg_check_errors.default)

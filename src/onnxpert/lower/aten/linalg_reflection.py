@@ -1,5 +1,7 @@
 """Householder's reflections: QR and what is made of its compact form."""
 
+# ruff: noqa: N803  parameters are named as ATen's schemas name them
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -77,9 +79,7 @@ def applied(
     def step(body: Emitter, turn: ir.Value, carried: Sequence[ir.Value]) -> Sequence[ir.Value]:
         (result,) = carried
         k = body.Sub(op.scalar(number - 1, torch.int64), turn) if backwards else turn
-        tail = body.Where(
-            body.Greater(rows, k), column_of(body, vectors, k), body.scalar(0, dtype)
-        )
+        tail = body.Where(body.Greater(rows, k), column_of(body, vectors, k), body.scalar(0, dtype))
         vector = body.Where(body.Equal(rows, k), body.scalar(1, dtype), tail)
         share = body.MatMul(across(body, vector), result)
         factor = down(body, down(body, column_of(body, factors, k)))
@@ -134,9 +134,3 @@ def linalg_qr(op: Emitter, A: ir.Value, mode: str = "reduced") -> Pair:
     if mode == "r":
         return op.const(torch.empty(0, dtype=op.dtype(A))), triangle
     return orthogonal(op, vectors, factors, number), triangle
-
-
-@lowering(aten.qr.default)
-def qr(op: Emitter, self: ir.Value, some: bool = True) -> Pair:
-    factors: Pair = linalg_qr(op, self, "reduced" if some else "complete")
-    return factors

@@ -5,6 +5,8 @@ robin, until there is nothing left to turn. Vectors are unique up to their sign 
 come as the sign of LAPACK's intermediate steps leaves them: here the element of a vector that is
 largest is made positive."""
 
+# ruff: noqa: N803  parameters are named as ATen's schemas name them
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -55,11 +57,9 @@ def _partners(body: Emitter, players: ir.Value, turn: ir.Value, size: Size) -> i
     other = body.Where(body.Equal(other, players), rounds, other)
     # Half of a number modulo an odd one is that number times half of the next even one.
     half = body.Div(body.Add(rounds, 1), 2)
-    other = body.Where(
-        body.Equal(players, rounds), body.Mod(body.Mul(round_, half), rounds), other
-    )
+    other = body.Where(body.Equal(players, rounds), body.Mod(body.Mul(round_, half), rounds), other)
     outside = body.GreaterOrEqual(other, body.scalar(size, torch.int64))
-    return body.Where(outside, players, other)  # type: ignore[no-any-return]
+    return body.Where(outside, players, other)
 
 
 def _turn(
@@ -83,7 +83,9 @@ def _turn(
     return cosine, body.Mul(tangent, cosine)
 
 
-def _turned(body: Emitter, x: ir.Value, partners: ir.Value, cosine: ir.Value, sine: ir.Value) -> Any:
+def _turned(
+    body: Emitter, x: ir.Value, partners: ir.Value, cosine: ir.Value, sine: ir.Value
+) -> Any:
     """The columns of X, each turned towards its partner."""
     other = body.Gather(x, partners, axis=body.rank(x) - 1)
     return body.Sub(body.Mul(x, across(body, cosine)), body.Mul(other, across(body, sine)))
@@ -92,7 +94,7 @@ def _turned(body: Emitter, x: ir.Value, partners: ir.Value, cosine: ir.Value, si
 def _some(body: Emitter, condition: ir.Value) -> ir.Value:
     """Whether it holds anywhere; of nothing it does not."""
     number = body.reduce("ReduceSum", body.cast(condition, torch.int64), [], False)
-    return body.Greater(number, 0)  # type: ignore[no-any-return]
+    return body.Greater(number, 0)
 
 
 def _squares(op: Emitter, x: ir.Value) -> ir.Value:
@@ -105,7 +107,7 @@ def _signed(op: Emitter, vectors: ir.Value) -> ir.Value:
     axis = op.rank(vectors) - 2
     top = op.reduce("ReduceMax", vectors, [axis], True)
     bottom = op.reduce("ReduceMin", vectors, [axis], True)
-    return op.Where(op.Less(op.Add(top, bottom), 0.0), -1.0, op.const(1.0, _WIDE))  # type: ignore[no-any-return]
+    return op.Where(op.Less(op.Add(top, bottom), 0.0), -1.0, op.const(1.0, _WIDE))
 
 
 # ---- eigenvalues ---------------------------------------------------------------------------
@@ -144,9 +146,7 @@ def eigen(op: Emitter, x: ir.Value, vectors: bool) -> tuple[ir.Value, ir.Value |
 
 
 @lowering(aten._linalg_eigh.default)
-def linalg_eigh_parts(
-    op: Emitter, A: ir.Value, UPLO: str = "L", compute_v: bool = True
-) -> Pair:
+def linalg_eigh_parts(op: Emitter, A: ir.Value, UPLO: str = "L", compute_v: bool = True) -> Pair:
     real(op, A)
     dtype, wide = op.dtype(A), op.cast(A, _WIDE)
     if UPLO.upper() == "L":
@@ -197,7 +197,7 @@ def _perpendicular(op: Emitter, x: ir.Value, vectors: bool) -> tuple[ir.Value, i
         return [quiet, *turned]
 
     def going(body: Emitter, carried: Sequence[ir.Value]) -> ir.Value:
-        return body.Less(carried[0], body.scalar(_rounds(size), torch.int64))  # type: ignore[no-any-return]
+        return body.Less(carried[0], body.scalar(_rounds(size), torch.int64))
 
     starts = [op.const(0, torch.int64), x]
     if vectors:
@@ -238,9 +238,9 @@ def _first_signed(op: Emitter, x: ir.Value, sign: ir.Value) -> ir.Value:
     *batch, _, width = op.shape(x)
     number = op.shape(sign)[-1]
     if is_static(width, number) and width == number:
-        return op.Mul(x, sign)  # type: ignore[no-any-return]
+        return op.Mul(x, sign)
     rest = op.expand(op.const(1.0, _WIDE), (*batch, 1, width - number))
-    return op.Mul(x, op.Concat(sign, rest, axis=op.rank(x) - 1))  # type: ignore[no-any-return]
+    return op.Mul(x, op.Concat(sign, rest, axis=op.rank(x) - 1))
 
 
 @lowering(aten._linalg_svd.default)

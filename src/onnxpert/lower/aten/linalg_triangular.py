@@ -1,5 +1,7 @@
 """Systems with a triangular matrix, and Cholesky's factor with its solves."""
 
+# ruff: noqa: N803  parameters are named as ATen's schemas name them
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -100,7 +102,8 @@ def linalg_cholesky_ex(
     return swapped(op, factor) if upper else factor, info
 
 
-@lowering(aten.cholesky.default, aten.linalg_cholesky.default)
+# torch 2.15 has no `aten.cholesky` any more, so it is named.
+@lowering("aten::cholesky", aten.linalg_cholesky.default)
 def cholesky(op: Emitter, self: ir.Value, upper: bool = False) -> Any:
     return linalg_cholesky_ex(op, self, upper)[0]
 
@@ -133,17 +136,13 @@ def _kept(
     body: Emitter, columns: ir.Value, k: ir.Value, before: ir.Value, after: ir.Value
 ) -> ir.Value:
     """The columns that are done stay as they are."""
-    return body.Where(body.Less(columns, k), before, after)  # type: ignore[no-any-return]
+    return body.Where(body.Less(columns, k), before, after)
 
 
 @lowering(aten.cholesky_solve.default)
-def cholesky_solve(
-    op: Emitter, self: ir.Value, input2: ir.Value, upper: bool = False
-) -> ir.Value:
+def cholesky_solve(op: Emitter, self: ir.Value, input2: ir.Value, upper: bool = False) -> ir.Value:
     real(op, self, input2)
-    lower, higher = (
-        (swapped(op, input2), input2) if upper else (input2, swapped(op, input2))
-    )
+    lower, higher = (swapped(op, input2), input2) if upper else (input2, swapped(op, input2))
     return substituted(op, higher, substituted(op, lower, self, upper=False), upper=True)
 
 

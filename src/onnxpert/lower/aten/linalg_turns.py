@@ -77,7 +77,7 @@ def _given(body: Emitter, value: ir.Value, shape: Shape) -> ir.Value:
     node.name = body.shared.nodes.unique("turn/Identity")
     (output,) = node.outputs
     output.name = body.shared.values.unique("turn")
-    output.dtype = value.dtype
+    output.dtype = TO_ONNX[body.dtype(value)]
     output.shape = _known(shape)
     body.nodes.append(node)
     return output
@@ -102,16 +102,16 @@ def across(op: Emitter, vector: ir.Value) -> ir.Value:
 
 def column_of(op: Emitter, x: ir.Value, index: ir.Value) -> ir.Value:
     """One column of each matrix, or one element of each vector (as a 0-d index asks for it)."""
-    return op.Gather(x, index, axis=op.rank(x) - 1)  # type: ignore[no-any-return]
+    return op.Gather(x, index, axis=op.rank(x) - 1)
 
 
 def row_of(op: Emitter, x: ir.Value, index: ir.Value) -> ir.Value:
-    return op.Gather(x, index, axis=op.rank(x) - 2)  # type: ignore[no-any-return]
+    return op.Gather(x, index, axis=op.rank(x) - 2)
 
 
 def on_diagonal(op: Emitter, rows: Size, columns: Size) -> ir.Value:
     """Where row and column are the same."""
-    return op.Equal(down(op, places(op, rows)), places(op, columns))  # type: ignore[no-any-return]
+    return op.Equal(down(op, places(op, rows)), places(op, columns))
 
 
 def diagonal_of(op: Emitter, x: ir.Value) -> ir.Value:
@@ -127,16 +127,26 @@ def identity(op: Emitter, rows: Size, columns: Size, dtype: torch.dtype) -> ir.V
     return op.cast(on_diagonal(op, rows, columns), dtype)
 
 
+def _is_empty(op: Emitter, x: ir.Value) -> bool:
+    """Known to have no element: ONNX Runtime refuses to gather none."""
+    return any(same(size, 0) for size in op.shape(x))
+
+
 def rows_at(op: Emitter, x: ir.Value, order: ir.Value) -> ir.Value:
     """The rows of each matrix in another order; there is one for each."""
+    if _is_empty(op, x):
+        return x
     index = op.expand(down(op, order), (*op.shape(order), op.shape(x)[-1]))
-    return op.GatherElements(x, index, axis=op.rank(x) - 2)  # type: ignore[no-any-return]
+    return op.GatherElements(x, index, axis=op.rank(x) - 2)
 
 
 def columns_at(op: Emitter, x: ir.Value, order: ir.Value) -> ir.Value:
-    *leading, rows, _ = op.shape(x)
-    index = op.expand(across(op, order), (*leading, rows, op.shape(order)[-1]))
-    return op.GatherElements(x, index, axis=op.rank(x) - 1)  # type: ignore[no-any-return]
+    """The same of the columns."""
+    if _is_empty(op, x):
+        return x
+    *batch, rows, _ = op.shape(x)
+    index = op.expand(across(op, order), (*batch, rows, op.shape(order)[-1]))
+    return op.GatherElements(x, index, axis=op.rank(x) - 1)
 
 
 def leading(op: Emitter, x: ir.Value, size: Size, axis: int) -> ir.Value:

@@ -17,7 +17,7 @@ from onnxpert.lower.symbols import Size, is_static
 aten = torch.ops.aten
 
 _HALVES = {torch.float16, torch.bfloat16}  # torch keeps their statistics in float32
-_LARGEST_CONSTANT = 4096  # elements; larger ones are spread at load time, not written to the file
+_LARGEST_CONSTANT = 1024  # elements; larger ones are spread at load time, not written to the file
 
 
 def _filled(op: Emitter, value: float, sizes: Sequence[Size], dtype: torch.dtype) -> ir.Value:

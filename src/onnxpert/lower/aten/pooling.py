@@ -109,17 +109,15 @@ def _max_pool(
         "dilations": spread,
         "ceil_mode": mode or 0,
     }
+    pooled = batched(op, x, axes + 2, lambda given: op.MaxPool(given, **attributes))
+    values = op.describe(pooled, shape)
     if not indices:
-        pooled = batched(op, x, axes + 2, lambda given: op.MaxPool(given, **attributes))
-        return op.describe(pooled, shape)
-    given = x if op.rank(x) == axes + 2 else op.unsqueeze(x, 0)
-    values, places = op.MaxPool(given, **attributes, _outputs=2)
+        return values
+    # A node of its own: where nobody asks for the places it goes, and the quick one stays.
+    places = batched(op, x, axes + 2, lambda given: op.MaxPool(given, **attributes, _outputs=2)[1])
     # ONNX counts through the whole tensor, torch anew in every channel.
-    plane = op.scalar(product(op.shape(x)[-axes:]), torch.int64)
-    places = op.Mod(places, plane)
-    if given is not x:
-        values, places = op.squeeze(values, 0), op.squeeze(places, 0)
-    return op.describe(values, shape), op.describe(places, shape)
+    plane = op.scalar(product(sizes), torch.int64)
+    return values, op.describe(op.Mod(places, plane), shape)
 
 
 def _max_by_hand(
@@ -185,12 +183,10 @@ def _avg_pool(
     counts = _counts(sizes, kernel, steps, around, ones, ceil_mode)
     shape = (*op.shape(x)[:-axes], *counts)
     mode = _rounding(sizes, kernel, steps, around, ones, counts) if ceil_mode else 0
-    if not op.dtype(x).is_floating_point:
-        raise Refusal(f"the mean of {op.dtype(x)} windows is not in ONNX")
     if op.dtype(x) not in _MEAN_KERNELS or mode is None or (divisor and mode):
         total = _sum_by_hand(op, x, kernel, steps, around, ceil_mode, counts)
         if divisor:
-            return op.Div(total, float(divisor))
+            return op.Div(total, op.const(divisor, op.dtype(x)))
         members = _members(op, x, kernel, steps, around, ceil_mode, count_include_pad, counts)
         return op.Div(total, members)
     mean = batched(

@@ -12,10 +12,10 @@ from onnxpert.diagnose.rule import rule
 def frozen_number(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Finds Python numbers and flags among the example inputs: the file has no input for them.
+    Finds Python numbers among the example inputs: the file has no input for them.
 
     ## Why it matters
-    The file computes with the number of the example for ever. That is right for a flag and wrong
+    The file computes with the number of the example for ever. That is right for a setting and wrong
     for a threshold or a length that changes from call to call.
 
     ## Example
@@ -52,7 +52,8 @@ def frozen_number(captured: Captured) -> Iterator[Hit]:
     if captured.loaded is None:
         return
     for leaf in captured.loaded.leaves:
-        if isinstance(leaf.value, (int, float)) and leaf.scalar is None:
+        is_number = isinstance(leaf.value, (int, float)) and not isinstance(leaf.value, bool)
+        if is_number and leaf.scalar is None:
             yield Hit(
                 f"input {leaf.path} is the number {leaf.value!r}, and the file holds it as a constant",
                 at=captured.loaded.source,
