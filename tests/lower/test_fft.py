@@ -72,7 +72,7 @@ def test_sizes_of_several_axes(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("size", [1, 64, 100, 128, 700])
+@pytest.mark.parametrize("size", [1, 64, 100, 256, 509, 700, 1042])
 def test_large_and_odd_lengths(size: int) -> None:
     def there_and_back(x: torch.Tensor) -> list[torch.Tensor]:
         spectrum = fft.rfft(x, dim=1, norm="ortho")
@@ -175,3 +175,16 @@ def test_istft_of_other_kinds() -> None:
     spectrum = torch.stft(torch.randn(2, 64).double(), 16, 4, window=window, return_complex=True)
     assert_same(lambda z: torch.istft(z, 16, 4, window=window), spectrum)
     assert_same(lambda z: torch.istft(z, 16, 4, window=HANN, length=70), spectrum.cfloat())
+
+
+def test_what_torch_takes_these_apart_into() -> None:
+    aten, prims = torch.ops.aten, torch.ops.prims
+
+    def parts(x: torch.Tensor) -> list[torch.Tensor]:
+        z = aten._fft_r2c(x, [0, 2], 1, True)
+        both = aten._fft_r2c(x, [1], 2, False)
+        own = prims.fft_c2c(prims.fft_r2c(x, dim=(2,), onesided=True), dim=(0, 1), forward=False)
+        real = prims.fft_c2r(own, dim=(0, 2), last_dim_size=6)
+        return [z, both, aten._fft_c2c(both, [0], 0, False), aten._fft_c2r(z, [1, 2], 2, 6), real]
+
+    assert_same(parts, torch.randn(3, 4, 6))

@@ -50,7 +50,7 @@ def test_of_one_matrix(function: Callable[..., Any], sizes: tuple[int, ...]) -> 
     assert_same(function, matrix(*sizes), dynamic="auto")
 
 
-@pytest.mark.parametrize("function", [linalg.det, linalg.slogdet, linalg.inv])
+@pytest.mark.parametrize("function", [linalg.det, linalg.slogdet, torch.logdet, linalg.inv])
 def test_in_double(function: Callable[..., Any]) -> None:
     assert_same(function, matrix(2, 5, 5, dtype=torch.float64))
 
@@ -78,6 +78,11 @@ def test_a_zero_where_the_first_pivot_would_be() -> None:
     x = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0], [3.0, 0.0, 1.0]])
     assert_same(linalg.inv, x)
     assert_same(lambda a: linalg.solve(a, torch.ones(3)), x)
+
+
+def test_the_logarithm_of_what_is_negative_or_none() -> None:
+    x = torch.tensor([[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 2.0]], [[0.0, 0.0], [0.0, 0.0]]])
+    assert_same(torch.logdet, x)
 
 
 def test_a_matrix_that_has_no_inverse() -> None:

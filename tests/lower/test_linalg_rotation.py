@@ -87,6 +87,15 @@ def test_singular_vectors_are_such(sizes: tuple[int, ...], full: bool) -> None:
     assert_same(made, matrix(*sizes))
 
 
+def test_the_older_way_to_ask() -> None:
+    def made(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        left, values, right = torch.svd(x)
+        return (left * values.unsqueeze(-2)) @ right.mT, values
+
+    assert_same(made, matrix(2, 5, 3))
+    assert_same(lambda x: torch.svd(x, compute_uv=False), matrix(4, 3))
+
+
 def test_of_sizes_that_vary() -> None:
     def polar(x: torch.Tensor) -> Any:
         left, _, right = linalg.svd(x, full_matrices=False)

@@ -49,6 +49,7 @@ def captured(
     `users` names the user inputs that are not constants, in order; `outputs` tells which of the
     program's outputs become ours, and their names; `prefix` is what a wrapper put before every
     name. Raises TypeError for an input that no file could hold."""
+    _refuse_batched(program)
     copy = _Copy(program, users, prefix)
     values, names = outputs(copy.outputs)
     copy.graph.output(tuple(values))
@@ -61,6 +62,15 @@ def captured(
         loaded=loaded,
         written=tuple(copy.written),
     )
+
+
+def _refuse_batched(program: ExportedProgram) -> None:
+    """A tensor of `vmap` that was left behind in a graph stands for no tensor that a file has."""
+    for module in program.graph_module.modules():
+        for node in module.graph.nodes if isinstance(module, fx.GraphModule) else ():
+            value = node.meta.get("val")
+            if isinstance(value, torch.Tensor) and torch._C._functorch.is_batchedtensor(value):
+                raise NotImplementedError("torch.export left a tensor of vmap in the graph")
 
 
 class _Copy:

@@ -15,7 +15,10 @@ def _storage(node: fx.Node) -> int | None:
     value: Any = node.meta.get("val")
     if not hasattr(value, "untyped_storage"):
         return None
-    return int(value.untyped_storage()._cdata)
+    try:
+        return int(value.untyped_storage()._cdata)
+    except NotImplementedError:  # a tensor inside vmap has none of its own
+        return None
 
 
 def _written(node: fx.Node) -> Iterator[Any]:

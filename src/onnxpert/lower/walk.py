@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ from onnxpert.lower.frame import Frame, mapped
 from onnxpert.lower.lowering import Lowering
 from onnxpert.lower.symbols import expression
 
+logger = logging.getLogger(__name__)
 Library = Mapping[Any, Sequence[Lowering]]
 _IGNORED_KEYWORDS = frozenset(
     {
@@ -135,6 +137,9 @@ class Walk:
                 return lowering(self.op, *args, **_keywords(lowering, kwargs))
             except Refusal as error:
                 refusals.insert(0, error)
+            except Exception as error:  # a bug of ours must not hide the other reasons
+                logger.debug("the lowering %s failed", lowering.name, exc_info=True)
+                refusals.insert(0, Refusal(f"a bug in its lowering ({type(error).__name__}: {error})"))
         if refusals:
             raise refusals[0]
         return NotImplemented

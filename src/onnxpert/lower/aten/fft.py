@@ -16,6 +16,7 @@ from onnxpert.lower.lowering import Lowering, lowering
 from onnxpert.lower.symbols import Size
 
 aten = torch.ops.aten
+prims = torch.ops.prims
 Sizes = Sequence[Size] | None
 
 
@@ -169,6 +170,21 @@ ihfftn = _several("ihfftn", False, "r2c")
 
 
 # ---- what torch takes these apart into ---------------------------------------------------------
+
+
+@lowering(prims.fft_c2c.default, complex=True)
+def prims_c2c(op: Emitter, x: ir.Value, dim: Sequence[int], forward: bool) -> ir.Value:
+    return fft_c2c(op, x, dim, Scale.NONE, forward)
+
+
+@lowering(prims.fft_r2c.default, complex=True)
+def prims_r2c(op: Emitter, x: ir.Value, dim: Sequence[int], onesided: bool) -> ir.Value:
+    return fft_r2c(op, x, dim, Scale.NONE, onesided)
+
+
+@lowering(prims.fft_c2r.default, complex=True)
+def prims_c2r(op: Emitter, x: ir.Value, dim: Sequence[int], last_dim_size: Size) -> ir.Value:
+    return fft_c2r(op, x, dim, Scale.NONE, last_dim_size)
 
 
 @lowering(aten._fft_c2c.default, complex=True)

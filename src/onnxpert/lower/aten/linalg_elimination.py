@@ -257,6 +257,13 @@ def linalg_slogdet(op: Emitter, A: ir.Value) -> Any:
     return linalg_slogdet_parts(op, A)[:2]
 
 
+@lowering(aten.logdet.default)
+def logdet(op: Emitter, self: ir.Value) -> ir.Value:
+    sign, size = linalg_slogdet(op, self)
+    nan = op.scalar(torch.nan, op.dtype(self))
+    return op.Where(op.Less(sign, op.scalar(0, op.dtype(self))), nan, size)
+
+
 # ---- inverses and systems ------------------------------------------------------------------
 
 

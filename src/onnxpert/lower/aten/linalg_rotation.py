@@ -32,7 +32,7 @@ from onnxpert.lower.aten.linalg_turns import (
 from onnxpert.lower.aten.linear import swapped
 from onnxpert.lower.aten.sorting import best
 from onnxpert.lower.aten.triangle import tril, triu
-from onnxpert.lower.emitter import Emitter
+from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.symbols import Size, is_static
 
@@ -270,7 +270,7 @@ def linalg_svd(
 @lowering(aten.svd.default)
 def svd(op: Emitter, self: ir.Value, some: bool = True, compute_uv: bool = True) -> Any:
     if not compute_uv:
-        return NotImplemented
+        raise Refusal("vectors that are not asked for are torch's own zeros")
     left, values, right = linalg_svd_parts(op, self, not some)
     return left, values, swapped(op, right)
 
