@@ -128,7 +128,8 @@ FUNCTIONS: dict[str, Callable[[torch.Tensor], Any]] = {
     "alpha": lambda z: (torch.add(z, z, alpha=2), torch.sub(z, z.real, alpha=0.5)),
     "norms": lambda z: (torch.linalg.vector_norm(z), z.norm(dim=-1), torch.linalg.norm(z)),
     "prod": lambda z: (z.prod(), z.prod(1), z.prod(0, keepdim=True)),
-    "var": lambda z: (z.var(), z.std(-1)),
+    "var": lambda z: (z.var(), z.std(-1), *torch.var_mean(z, 0)),
+    "nan_to_num": lambda z: torch.nan_to_num(z / 0),
     "equal": lambda z: (z == z.conj(), z != z.real, z == 0, z.real == z),
     "addcmul": lambda z: torch.addcmul(z, z, z.conj(), value=0.5),
 }
@@ -149,7 +150,7 @@ def test_functions_of_doubles() -> None:
 def test_functions_at_zero_and_on_axes() -> None:
     z = torch.tensor([0j, 1, -1, 1j, -1j, 4, -4, 2 - 2j, complex(-1, -0.0)])
     assert_same(lambda z: (z.sqrt(), z.abs(), z.angle(), z.sgn(), z**2.5, z**0), z)
-    assert_same(lambda z: z ** (1 + 1j), z)
+    assert_same(lambda z: (z ** (1 + 1j), z.to(torch.bool), z.any(), z.all()), z)
 
 
 BINARY: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
@@ -221,6 +222,9 @@ def test_rotary_embedding() -> None:
         others=[(torch.randn(1, 9, 3, 8),)],
     )
     assert "Identity" not in {node.op_type for node in result.model.graph}
+    made = {value.name for node in result.model.graph for value in node.outputs}
+    assert set(result.origins) <= made
+    assert set(result.locations) <= made
 
 
 def test_writes_reach_the_whole() -> None:

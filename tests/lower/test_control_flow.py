@@ -159,15 +159,25 @@ def test_no_value_is_named_twice() -> None:
     assert sum(node.op_type == "If" for node in graph.all_nodes()) == 2
 
 
-def test_a_missing_operator_inside_a_branch_is_named() -> None:
-    class Inverse(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            return torch.cond(x.sum() > 0, torch.linalg.eigvalsh, lambda x: x[0] * 1, (x,))
+@torch.library.custom_op("control_flow_test::opaque", mutates_args=())
+def _opaque(x: Tensor) -> Tensor:
+    return x.clone()
 
-    captured = capture(load(Request(Inverse(), (torch.rand(3, 3),))))
+
+@_opaque.register_fake
+def _opaque_shape(x: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+def test_a_missing_operator_inside_a_branch_is_named() -> None:
+    class Branches(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.cond(x.sum() > 0, _opaque, lambda x: x * 1, (x,))
+
+    captured = capture(load(Request(Branches(), (torch.rand(3, 3),))))
     assert isinstance(captured, Captured)
     (missing,) = lower(captured, opset=20).unsupported
-    assert missing.op == "aten.linalg_eigvalsh"
+    assert missing.op == "control_flow_test.opaque"
 
 
 # ---- regions -------------------------------------------------------------------------------

@@ -175,6 +175,18 @@ def test_istft_of_other_kinds() -> None:
     spectrum = torch.stft(torch.randn(2, 64).double(), 16, 4, window=window, return_complex=True)
     assert_same(lambda z: torch.istft(z, 16, 4, window=window), spectrum)
     assert_same(lambda z: torch.istft(z, 16, 4, window=HANN, length=70), spectrum.cfloat())
+    assert_same(lambda z: torch.istft(z, 16, 5, window=window), spectrum, dynamic="auto")
+
+
+def test_long_frames_there_and_back() -> None:
+    window = torch.hann_window(600)
+
+    def there_and_back(x: torch.Tensor) -> torch.Tensor:
+        spectrum = torch.stft(x, 600, 160, window=window, return_complex=True)
+        return torch.istft(spectrum * 2, 600, 160, window=window)
+
+    others = [(torch.randn(1, 2000),)]
+    assert_same(there_and_back, torch.randn(2, 1600), dynamic="auto", others=others)
 
 
 def test_what_torch_takes_these_apart_into() -> None:

@@ -164,12 +164,17 @@ class Build:
         pairs = stored(self.op, result)
         if pairs.producer() is None or pairs.meta.get("is_output"):
             return result
-        old, new = str(result.name), str(pairs.name)
-        if old in self.walk.origins:
-            self.walk.origins[new] = self.walk.origins.pop(old)
-        if old in self.walk.locations:
-            self.walk.locations[new] = self.walk.locations.pop(old)
+        self._inherit(pairs, result)
         return pairs
+
+    def _inherit(self, pairs: ir.Value, value: ir.Value) -> None:
+        """Where a complex value comes from is told of the pairs that stay in its place."""
+        origin = self.walk.origins.pop(str(value.name), None)
+        location = self.walk.locations.pop(str(value.name), None)
+        if pairs.producer() is not None and origin is not None:
+            self.walk.origins.setdefault(str(pairs.name), origin)
+        if pairs.producer() is not None and location is not None:
+            self.walk.locations.setdefault(str(pairs.name), location)
 
     def _shapes(self) -> None:
         """What is known of shapes goes into the file: runtimes plan with it, people read it."""
@@ -189,6 +194,7 @@ class Build:
             if pairs is None or node.outputs[0].meta.get("is_output"):
                 kept.append(node)
                 continue
+            self._inherit(pairs, node.outputs[0])
             ir.convenience.replace_all_uses_with(node.outputs[0], pairs)
             node.replace_input_with(0, None)
         self.op.nodes = kept

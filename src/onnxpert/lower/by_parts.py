@@ -22,139 +22,33 @@ Call = Callable[[Any, Sequence[Any], Mapping[str, Any], Any], Any]
 
 # Operators by name, all their overloads; with them the parameters, beside tensors that are complex
 # or floating, that hold elements: a number there has an imaginary part, which is zero.
+_ELEMENTS = (
+    "_lazy_clone", "_reshape_alias", "_reshape_copy", "_unsafe_view", "alias", "alias_copy",
+    "as_strided", "as_strided_copy", "atleast_1d", "atleast_2d", "atleast_3d",
+    "broadcast_tensors", "broadcast_to", "chunk", "clone", "contiguous", "cumsum", "data",
+    "detach", "detach_copy", "diag", "diag_embed", "diagonal", "diagonal_copy", "diff",
+    "dropout", "dsplit", "embedding", "expand", "expand_as", "expand_copy", "flatten", "flip",
+    "fliplr", "flipud", "gather", "hsplit", "index", "index_select", "lift", "lift_fresh",
+    "lift_fresh_copy", "linalg_diagonal", "mT", "masked_select", "mean", "meshgrid", "moveaxis",
+    "movedim", "nan_to_num", "nansum", "narrow", "narrow_copy", "neg", "negative", "numpy_T",
+    "permute", "permute_copy", "pixel_shuffle", "pixel_unshuffle", "positive", "ravel",
+    "repeat", "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg",
+    "roll", "rot90", "select", "select_copy", "slice", "slice_copy", "split", "split_copy",
+    "split_with_sizes", "split_with_sizes_copy", "squeeze", "squeeze_copy", "sum",
+    "sum_to_size", "swapaxes", "swapdims", "t", "t_copy", "take", "take_along_dim",
+    "tensor_split", "tile", "trace", "transpose", "transpose_copy", "tril", "triu", "unbind",
+    "unbind_copy", "unflatten", "unfold", "unfold_copy", "unsafe_chunk", "unsafe_split",
+    "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "upsample_nearest1d",
+    "upsample_nearest2d", "upsample_nearest3d", "view", "view_as", "view_copy", "vsplit",
+    "zero",
+)  # fmt: skip
+_JOINS = (
+    "cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "row_stack",
+    "column_stack", "block_diag",
+)  # fmt: skip
 _LINEAR: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        [
-            "alias",
-            "alias_copy",
-            "as_strided",
-            "as_strided_copy",
-            "atleast_1d",
-            "atleast_2d",
-            "atleast_3d",
-            "broadcast_tensors",
-            "broadcast_to",
-            "chunk",
-            "clone",
-            "contiguous",
-            "cumsum",
-            "data",
-            "detach",
-            "detach_copy",
-            "diag",
-            "diag_embed",
-            "diagonal",
-            "diagonal_copy",
-            "diff",
-            "expand",
-            "expand_as",
-            "expand_copy",
-            "flatten",
-            "flip",
-            "fliplr",
-            "flipud",
-            "gather",
-            "index",
-            "index_select",
-            "lift",
-            "lift_fresh",
-            "lift_fresh_copy",
-            "masked_select",
-            "mean",
-            "movedim",
-            "moveaxis",
-            "nansum",
-            "narrow",
-            "narrow_copy",
-            "neg",
-            "negative",
-            "numpy_T",
-            "permute",
-            "permute_copy",
-            "pixel_shuffle",
-            "pixel_unshuffle",
-            "positive",
-            "ravel",
-            "repeat",
-            "repeat_interleave",
-            "reshape",
-            "reshape_as",
-            "_reshape_alias",
-            "_reshape_copy",
-            "roll",
-            "rot90",
-            "select",
-            "select_copy",
-            "slice",
-            "slice_copy",
-            "split",
-            "split_copy",
-            "split_with_sizes",
-            "split_with_sizes_copy",
-            "squeeze",
-            "squeeze_copy",
-            "sum",
-            "sum_to_size",
-            "swapaxes",
-            "swapdims",
-            "t",
-            "t_copy",
-            "take",
-            "take_along_dim",
-            "tensor_split",
-            "tile",
-            "trace",
-            "transpose",
-            "transpose_copy",
-            "tril",
-            "triu",
-            "unbind",
-            "unbind_copy",
-            "unflatten",
-            "unfold",
-            "unfold_copy",
-            "unsafe_chunk",
-            "unsafe_split",
-            "unsafe_split_with_sizes",
-            "_unsafe_view",
-            "unsqueeze",
-            "unsqueeze_copy",
-            "view",
-            "view_as",
-            "view_copy",
-            "zero",
-            "mT",
-            "meshgrid",
-            "resolve_conj",
-            "resolve_neg",
-            "dropout",
-            "hsplit",
-            "vsplit",
-            "dsplit",
-            "embedding",
-            "upsample_nearest1d",
-            "upsample_nearest2d",
-            "upsample_nearest3d",
-            "_lazy_clone",
-            "linalg_diagonal",
-        ],
-        (),
-    ),
-    **dict.fromkeys(
-        [
-            "cat",
-            "concat",
-            "concatenate",
-            "stack",
-            "hstack",
-            "vstack",
-            "dstack",
-            "row_stack",
-            "column_stack",
-            "block_diag",
-        ],
-        ("tensors",),
-    ),
+    **dict.fromkeys(_ELEMENTS, ()),
+    **dict.fromkeys(_JOINS, ("tensors",)),
     "where": ("self", "other"),
     "masked_fill": ("value",),
     "masked_scatter": ("source",),
@@ -181,30 +75,23 @@ _LINEAR: Mapping[str, tuple[str, ...]] = {
 # `pad` in the modes that only repeat elements; a constant has its own number.
 _PADS = {"pad", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d",
          "replication_pad2d", "replication_pad3d", "_pad_circular", "_pad_enum"}  # fmt: skip
-_SPREADS = {"var", "std"}
+_SPREADS = {"var", "std", "var_mean", "std_mean"}
 # Linear in two tensors; the third parameter, where there is one, is added.
+_LAYERS = (
+    "linear", "conv1d", "conv2d", "conv3d", "convolution", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d",
+)  # fmt: skip
 _BILINEAR: Mapping[str, tuple[str, str, str]] = {
-    **dict.fromkeys(["matmul", "linalg_matmul", "inner", "kron"], ("self", "other", "")),
+    **dict.fromkeys(
+        ("matmul", "linalg_matmul", "inner", "kron", "tensordot"), ("self", "other", "")
+    ),
     "bmm": ("self", "mat2", ""),
     "mm": ("self", "mat2", ""),
     "mv": ("self", "vec", ""),
     "dot": ("self", "tensor", ""),
     "outer": ("self", "vec2", ""),
     "ger": ("self", "vec2", ""),
-    "tensordot": ("self", "other", ""),
-    **dict.fromkeys(
-        [
-            "linear",
-            "conv1d",
-            "conv2d",
-            "conv3d",
-            "convolution",
-            "conv_transpose1d",
-            "conv_transpose2d",
-            "conv_transpose3d",
-        ],
-        ("input", "weight", "bias"),
-    ),
+    **dict.fromkeys(_LAYERS, ("input", "weight", "bias")),
 }
 
 
@@ -308,11 +195,17 @@ def _bilinear(
 
 def _spread(
     op: Emitter, call: Callable[[Mapping[str, Any]], Any], named: Mapping[str, Any], name: str
-) -> ir.Value:
+) -> Any:
     """Variances of the parts add up."""
     a, b = (call({key: _part(op, value, which, False) for key, value in named.items()})
             for which in (0, 1))  # fmt: skip
-    if name == "var":
+    if isinstance(a, (list, tuple)):
+        return _added(op, a[0], b[0], name), pair(op, a[1], b[1])
+    return _added(op, a, b, name)
+
+
+def _added(op: Emitter, a: ir.Value, b: ir.Value, name: str) -> ir.Value:
+    if name.startswith("var"):
         return op.Add(a, b)  # type: ignore[no-any-return]
     return op.Sqrt(op.Add(op.Mul(a, a), op.Mul(b, b)))  # type: ignore[no-any-return]
 

@@ -152,6 +152,8 @@ def converted(op: Emitter, value: ir.Value, dtype: torch.dtype) -> ir.Value:
     if dtype == dtype_of(op, value):
         return value
     re, im = halves(op, value)
+    if dtype is torch.bool and im is not None:
+        return op.Or(op.cast(re, dtype), op.cast(im, dtype))  # type: ignore[no-any-return]
     if not dtype.is_complex:
         return op.cast(re, dtype)
     wide = REAL[dtype]

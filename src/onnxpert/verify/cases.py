@@ -35,7 +35,9 @@ def at(inputs: Inputs, sizes: Sequence[Mapping[str, int]]) -> tuple[Wish, ...]:
     changes = [
         {name: size for name, size in change.items() if size != inputs.example[name]}
         for change in sizes
-        if all(name in inputs.example and _asked(inputs, name, size) for name, size in change.items())
+        if all(
+            name in inputs.example and _asked(inputs, name, size) for name, size in change.items()
+        )
     ]
     return tuple(_resized(inputs, [change]) for change in changes if change)
 

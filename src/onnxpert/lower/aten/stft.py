@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from onnxpert.lower.aten.fourier import (
     real_matrix,
     spectrum_matrix,
     to_complex,
+    to_real,
 )
 from onnxpert.lower.aten.padding import pad
 from onnxpert.lower.aten.permuting import transpose
@@ -25,7 +27,7 @@ from onnxpert.lower.lowering import lowering
 from onnxpert.lower.symbols import Size, concrete, is_static
 
 aten = torch.ops.aten
-_LARGEST_KERNEL = 1024  # of a longer one the numbers would be megabytes
+_LARGEST_KERNEL = 512  # longer ones are megabytes, and slower than transforms of the frames
 
 
 def _window(op: Emitter, window: ir.Value | None, length: int, n_fft: int) -> Any:
@@ -105,11 +107,7 @@ def _by_frames(
             frames.append(None)
             continue
         cut = unfold(op, part, -1, n_fft, hop)
-        factor = (
-            op.const(torch.from_numpy(window), op.dtype(cut))
-            if isinstance(window, np.ndarray)
-            else window
-        )
+        factor = None if window is None else _value(op, window, op.dtype(cut))
         frames.append(cut if factor is None else op.Mul(cut, factor))
     spectrum = to_complex(op, (frames[0], frames[1]), 2, forward=True, scale=scale, half=half)
     re, im = (transpose(op, part, 1, 2) for part in spectrum)
@@ -172,54 +170,85 @@ def istft(
     length: Size | None = None,
     return_complex: bool = False,
 ) -> ir.Value:
-    """Each frame's signal, windowed and added up in one transposed convolution."""
-    if return_complex or op.dtype(x) is not torch.float32:
-        raise Refusal("only the float32 signal of an inverse stft has a lowering of its own")
+    if return_complex:
+        raise Refusal("only the real signal of an inverse stft has a lowering of its own")
     hop = n_fft // 4 if hop_length is None else hop_length
     taper = _window(op, window, n_fft if win_length is None else win_length, n_fft)
+    scale = Scale.ROOT if normalized else Scale.WHOLE
     rank = op.rank(x)
-    kept = n_fft // 2 + 1
-    re, im = (fitted(op, part, rank - 2, kept) for part in parts(op, x))
-    spectrum = op.Concat(re, im, axis=rank - 2)
-    spectrum = op.unsqueeze(spectrum, 0) if rank == 2 else spectrum
-    batch, _, frames = op.shape(spectrum)
-    waves = real_matrix(n_fft, False, Scale.ROOT if normalized else Scale.WHOLE)
-    kernel = op.unsqueeze(_windowed(op, waves, taper, op.dtype(x)), 1)
-    total = n_fft + hop * (frames - 1)
-    signal = op.ConvTranspose(spectrum, kernel, strides=[hop])
-    op.describe(signal, (batch, 1, total))
+    halved = [fitted(op, part, rank - 2, n_fft // 2 + 1) for part in parts(op, x)]
+    re, im = (op.unsqueeze(part, 0) if rank == 2 else part for part in halved)
+    short = n_fft <= _LARGEST_KERNEL and op.dtype(x) is torch.float32
+    build = _transposed_convolution if short else _overlapped
+    signal = build(op, (re, im), n_fft, hop, taper, scale)
+    total = op.shape(signal)[1]
     margin = n_fft // 2 if center else 0
     end = total - margin if length is None else margin + length
-    signal = op.Div(
-        _cut(op, signal, margin, end),
-        _cut(op, _envelope(op, taper, n_fft, hop, frames), margin, end),
-    )
-    signal = op.reshape(signal, (batch, op.shape(signal)[-1]))
+    weight = _envelope(op, taper, n_fft, hop, op.shape(re)[2], op.dtype(x))
+    signal = op.Div(_cut(op, signal, margin, end), _cut(op, weight, margin, end))
     if length is not None:
         signal = fitted(op, signal, 1, length)
     return op.squeeze(signal, 0) if rank == 2 else signal
 
 
+def _transposed_convolution(
+    op: Emitter, x: Any, n_fft: int, hop: int, window: Any, scale: Scale
+) -> ir.Value:
+    """Each frame's signal, windowed and added up in one operator."""
+    spectrum = op.Concat(*x, axis=1)
+    kernel = _windowed(op, real_matrix(n_fft, False, scale), window, op.dtype(spectrum))
+    batch, _, frames = op.shape(spectrum)
+    total = n_fft + hop * (frames - 1)
+    signal = op.ConvTranspose(spectrum, op.unsqueeze(kernel, 1), strides=[hop])
+    return op.reshape(op.describe(signal, (batch, 1, total)), (batch, total))
+
+
+def _overlapped(op: Emitter, x: Any, n_fft: int, hop: int, window: Any, scale: Scale) -> ir.Value:
+    """The frames' signals cut into steps; each step is the sum of all that cover it."""
+    re, im = (transpose(op, part, 1, 2) for part in x)
+    signal = to_real(op, (re, im), 2, n_fft, forward=False, scale=scale)
+    if window is not None:
+        signal = op.Mul(signal, _value(op, window, op.dtype(signal)))
+    batch, frames, _ = op.shape(signal)
+    steps = -(-n_fft // hop)
+    signal = fitted(op, signal, 2, steps * hop)
+    terms = []
+    for index, piece in enumerate(op.split(signal, [hop] * steps, 2)):
+        late = [0, index, 0, 0, steps - 1 - index, 0]
+        terms.append(op.Pad(piece, op.const(late, torch.int64)))
+    whole = functools.reduce(op.Add, terms)
+    count = frames + steps - 1
+    flat = op.reshape(op.describe(whole, (batch, count, hop)), (batch, count * hop))
+    return fitted(op, flat, 1, n_fft + hop * (frames - 1))
+
+
+def _value(op: Emitter, window: Any, dtype: torch.dtype) -> ir.Value:
+    known = isinstance(window, np.ndarray)
+    return op.const(torch.from_numpy(window), dtype) if known else op.cast(window, dtype)
+
+
 def _cut(op: Emitter, x: ir.Value, start: Size, end: Size) -> ir.Value:
-    *outer, size = op.shape(x)
+    rows, size = op.shape(x)
     stop = concrete(torch.sym_min(end, size))  # type: ignore[no-untyped-call]
-    cut = op.Slice(x, [start], op.ints([stop]), [2])
-    return op.describe(cut, (*outer, stop - start))
+    cut = op.Slice(x, [start], op.ints([stop]), [1])
+    return op.describe(cut, (rows, stop - start))
 
 
-def _envelope(op: Emitter, window: Any, n_fft: int, hop: int, frames: Size) -> ir.Value:
+def _envelope(
+    op: Emitter, window: Any, n_fft: int, hop: int, frames: Size, dtype: torch.dtype
+) -> ir.Value:
     """What the windows add up to, squared: by this the signal is too large."""
     if window is None:
         window = np.ones(n_fft)
-    dtype = torch.float32
     known = isinstance(window, np.ndarray)
     if known and is_static(frames):
         total = np.zeros(n_fft + hop * (frames - 1))
         for frame in range(frames):
             total[frame * hop : frame * hop + n_fft] += window**2
-        return op.const(torch.from_numpy(total.reshape(1, 1, -1)), dtype)
-    square = op.const(torch.from_numpy(window**2), dtype) if known else op.Mul(window, window)
-    kernel = op.reshape(square, (1, 1, n_fft))
-    ones = op.expand(op.const(1.0, dtype), (1, 1, frames))
-    result = op.ConvTranspose(ones, kernel, strides=[hop])
-    return op.describe(result, (1, 1, n_fft + hop * (frames - 1)))
+        return op.const(torch.from_numpy(total.reshape(1, -1)), dtype)
+    taper = _value(op, window, torch.float32)
+    kernel = op.reshape(op.Mul(taper, taper), (1, 1, n_fft))
+    ones = op.expand(op.const(1.0, torch.float32), (1, 1, frames))
+    size = n_fft + hop * (frames - 1)
+    result = op.describe(op.ConvTranspose(ones, kernel, strides=[hop]), (1, 1, size))
+    return op.cast(op.reshape(result, (1, size)), dtype)
