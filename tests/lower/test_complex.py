@@ -262,6 +262,12 @@ def test_layout_is_said_in_the_file() -> None:
     )
 
 
+def test_whole_numbers_become_complex() -> None:
+    x = torch.arange(6).reshape(2, 3)
+    assert_same(lambda x: (x.sum(0, dtype=torch.complex64), x * 1j, x.to(torch.complex64)), x)
+    assert_same(lambda x: x.cumsum(1, dtype=torch.complex128), x)
+
+
 def test_scalars_and_empty() -> None:
     assert_same(lambda z: (z * 2 + 1j, z.abs(), z.reshape(1)), torch.tensor(1 + 2j))
     assert_same(lambda z: (z * 2, z.sum(0)), torch.zeros(0, 3, dtype=torch.complex64))

@@ -52,12 +52,11 @@ def test_the_last_digits_may_differ() -> None:
 
 @pytest.mark.parametrize("scale", [1e-12, 1e-5, 1.0, 1e6])
 def test_a_wrong_value_is_wrong_at_every_scale(scale: float) -> None:
-    # Below the smallest scale a value may be the noise of a subtraction; not a whole output of it.
     want = torch.tensor([1.0, 0.5]) * scale
     wrong = compare(want, to_array(want * 1.5))
     right = compare(want, to_array(want * 1.0001))
     assert right.problem == ""
-    assert bool(wrong.problem) == (scale > 1e-6)
+    assert wrong.problem
 
 
 def test_noise_around_zero_passes() -> None:

@@ -27,10 +27,10 @@ _ELEMENTS = (
     "as_strided", "as_strided_copy", "atleast_1d", "atleast_2d", "atleast_3d",
     "broadcast_tensors", "broadcast_to", "chunk", "clone", "contiguous", "cumsum", "data",
     "detach", "detach_copy", "diag", "diag_embed", "diagonal", "diagonal_copy", "diff",
-    "dropout", "dsplit", "embedding", "expand", "expand_as", "expand_copy", "flatten", "flip",
+    "dsplit", "embedding", "expand", "expand_as", "expand_copy", "flatten", "flip",
     "fliplr", "flipud", "gather", "hsplit", "index", "index_select", "lift", "lift_fresh",
     "lift_fresh_copy", "linalg_diagonal", "mT", "masked_select", "mean", "meshgrid", "moveaxis",
-    "movedim", "nan_to_num", "nansum", "narrow", "narrow_copy", "neg", "negative", "numpy_T",
+    "movedim", "nan_to_num", "narrow", "narrow_copy", "neg", "negative", "numpy_T",
     "permute", "permute_copy", "pixel_shuffle", "pixel_unshuffle", "positive", "ravel",
     "repeat", "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg",
     "roll", "rot90", "select", "select_copy", "slice", "slice_copy", "split", "split_copy",
@@ -38,8 +38,7 @@ _ELEMENTS = (
     "sum_to_size", "swapaxes", "swapdims", "t", "t_copy", "take", "take_along_dim",
     "tensor_split", "tile", "trace", "transpose", "transpose_copy", "tril", "triu", "unbind",
     "unbind_copy", "unflatten", "unfold", "unfold_copy", "unsafe_chunk", "unsafe_split",
-    "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "upsample_nearest1d",
-    "upsample_nearest2d", "upsample_nearest3d", "view", "view_as", "view_copy", "vsplit",
+    "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "view", "view_as", "view_copy", "vsplit",
     "zero",
 )  # fmt: skip
 _JOINS = (
@@ -72,6 +71,7 @@ _LINEAR: Mapping[str, tuple[str, ...]] = {
     "full_like": ("fill_value",),
     "new_full": ("fill_value",),
 }
+_OPERANDS = {"self", "tensors"}  # hold elements wherever they are
 # `pad` in the modes that only repeat elements; a constant has its own number.
 _PADS = {"pad", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d",
          "replication_pad2d", "replication_pad3d", "_pad_circular", "_pad_enum"}  # fmt: skip
@@ -134,9 +134,14 @@ def _linear(
     data: tuple[str, ...],
 ) -> Any:
     """The real operator on both parts. `data` names the parameters whose numbers are elements."""
+    if isinstance(named.get("alpha"), complex) or named.get("reduce") is not None:
+        raise Refusal("it has no lowering for complex numbers")
     results = []
     for which in (0, 1):
-        chosen = {name: _part(op, value, which, name in data) for name, value in named.items()}
+        chosen = {
+            name: _part(op, value, which, name in data or name in _OPERANDS)
+            for name, value in named.items()
+        }
         results.append(call(chosen))
     if isinstance(results[0], (list, tuple)):
         return tuple(pair(op, re, im) for re, im in zip(*results, strict=True))

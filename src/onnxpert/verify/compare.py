@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     import torch
 
 # The absolute part of a tolerance is meant for an output whose largest value is 1; it shrinks and
-# grows with it. Below this size an output is taken for the remains of a subtraction, whose noise
-# comes from larger values that are no longer seen.
-SMALLEST_SCALE = 0.1
+# grows with it. A small output may be the remains of a subtraction, whose noise comes from larger
+# values that are no longer seen: it is allowed up to SLACK times as much, until SMALL is reached.
+# So a tiny output has no free pass, and only one that is all zeros is measured against SMALL itself.
+SMALL = 0.1
+SLACK = 100
 CHUNK = 1 << 22  # elements; the comparison is made in float64, a piece at a time
 
 
@@ -99,8 +101,12 @@ def _compare_exact(want: torch.Tensor, got: torch.Tensor) -> Comparison:
     return Comparison(problem, largest, abs(a - b) / max(abs(a), 1), 0.0, 0.0)
 
 
+def _scale(largest: float) -> float:
+    return max(largest, min(SMALL, SLACK * largest)) if largest else SMALL
+
+
 def _compare_floats(want: torch.Tensor, got: torch.Tensor, rtol: float, atol: float) -> Comparison:
-    scale = max(_largest(want), SMALLEST_SCALE)
+    scale = _scale(_largest(want))
     flat_want, flat_got = want.reshape(-1), got.reshape(-1)
     max_abs = max_rel = worst = 0.0
     worst_at = wrong = 0
