@@ -12,7 +12,9 @@ import torch
 
 from onnxpert.core.names import Names
 from onnxpert.lower import folding, shapes
+from onnxpert.lower.constants import array_of, as_tensor, constant_name, natural_dtype
 from onnxpert.lower.dtypes import TO_ONNX, TO_TORCH, python_kind, result_type
+from onnxpert.lower.nodes import attribute, node_key, output_dtypes
 from onnxpert.lower.schema import Formal, Schema, schema
 from onnxpert.lower.shapes import Shape
 from onnxpert.lower.symbols import Emission, Expr, Size, concrete, expression, same
@@ -105,7 +107,7 @@ class Emitter:
                 return folded
         elif _domain:
             self.shared.domains.setdefault(_domain, _version or 1)
-        key = _key(op_type, _domain, values, attributes, _outputs)
+        key = node_key(op_type, _domain, values, attributes, _outputs)
         if key is not None and (known is None or known.deterministic):
             found = self._find(key)
             if found is not None:
@@ -143,13 +145,13 @@ class Emitter:
             domain,
             op_type,
             values,
-            [_attribute(name, value) for name, value in attributes.items()],
+            [attribute(name, value) for name, value in attributes.items()],
             num_outputs=outputs,
             name=self.shared.nodes.unique(f"{self._prefix}{op_type}"),
             metadata_props=dict(self._metadata),
         )
         self.nodes.append(node)
-        dtypes = _output_dtypes(op_type, known, values, attributes, outputs)
+        dtypes = output_dtypes(op_type, known, values, attributes, outputs)
         for value, dtype in zip(node.outputs, dtypes, strict=True):
             value.name = self.shared.values.unique(f"{self._stem}_{op_type}")
             if dtype is not None:
@@ -177,7 +179,7 @@ class Emitter:
         if formal is not None and formal.dtype is not None:
             dtype = TO_TORCH[formal.dtype]
         else:
-            dtype = self._sibling_dtype(formal, known, inputs) or _natural(given)
+            dtype = self._sibling_dtype(formal, known, inputs) or natural_dtype(given)
         if isinstance(given, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.scalar(given, dtype)
         if isinstance(given, (list, tuple)) and any(isinstance(i, torch.SymInt) for i in given):
@@ -201,7 +203,7 @@ class Emitter:
         """What needs no node: the value itself where nothing is done to it, or a constant."""
         if values and _does_nothing(op_type, values[0], attributes):
             return values[0]
-        arrays = [_array(value) for value in values]
+        arrays = [array_of(value) for value in values]
         if not arrays or any(
             a is None and v is not None for a, v in zip(arrays, values, strict=True)
         ):
@@ -245,7 +247,7 @@ class Emitter:
             value = value.tolist()
         # torch converts as its own operators do: 2**40 to int32, 1e300 to float16, -1 to uint8.
         return self._constant(
-            ir.tensor_adapters.TorchTensor(_as_tensor(value, dtype or _natural(value)))
+            ir.tensor_adapters.TorchTensor(as_tensor(value, dtype or natural_dtype(value)))
         )
 
     def _constant(self, tensor: ir.TensorProtocol) -> ir.Value:
@@ -254,7 +256,7 @@ class Emitter:
             key = (tensor.dtype, tuple(tensor.shape), tensor.tobytes())
             if key in self.shared.constants:
                 return self.shared.constants[key]
-        name = self.shared.values.unique(_constant_name(tensor))
+        name = self.shared.values.unique(constant_name(tensor))
         value = self.initialiser(name, tensor)
         if key is not None:
             self.shared.constants[key] = value
@@ -498,131 +500,3 @@ def _before_reshapes(value: ir.Value) -> ir.Value:
             break
         value, node = origin, origin.producer()
     return value
-
-
-def _natural(value: Any) -> torch.dtype:
-    first = value
-    while isinstance(first, (list, tuple)):
-        if not first:
-            return torch.int64
-        first = next((item for item in first if isinstance(item, float)), first[0])
-    return python_kind(first)
-
-
-def _as_tensor(value: Any, dtype: torch.dtype) -> torch.Tensor:
-    if dtype.is_floating_point or dtype is torch.bool or dtype.is_complex:
-        return torch.tensor(value, dtype=dtype)
-    try:
-        return torch.tensor(value, dtype=dtype)
-    except (RuntimeError, TypeError, ValueError, OverflowError):
-        return torch.tensor(value).to(dtype)
-
-
-def _array(value: ir.Value | None) -> Any:
-    if value is None or value.const_value is None or value.const_value.size > folding.LARGEST:
-        return None
-    if value.meta.get("weight"):  # stays in the file as the state dict has it
-        return None
-    return value.const_value.numpy()
-
-
-def _constant_name(tensor: ir.TensorProtocol) -> str:
-    kind = tensor.dtype.name.lower()
-    if tensor.size > 6:
-        return f"const_{kind}"
-    items = [str(item) for item in np.asarray(tensor.numpy()).reshape(-1).tolist()]
-    text = "_".join(item.replace("-", "m").replace(".", "p").replace("+", "") for item in items)
-    return f"{kind}_{text}" if len(text) <= 24 else f"const_{kind}"
-
-
-_ATTRIBUTES: dict[type[Any], Callable[[str, Any], ir.Attr]] = {
-    bool: lambda name, value: ir.AttrInt64(name, int(value)),
-    int: ir.AttrInt64,
-    float: ir.AttrFloat32,
-    str: ir.AttrString,
-    ir.DataType: lambda name, value: ir.AttrInt64(name, int(value)),
-}
-
-
-def _attribute(name: str, value: Any) -> ir.Attr:
-    """Straight from the type: onnx-ir's own conversion tries every protocol on every value."""
-    if isinstance(value, ir.Attr):
-        return value
-    make = _ATTRIBUTES.get(type(value))
-    if make is not None:
-        return make(name, value)
-    if isinstance(value, (list, tuple)) and all(type(item) is int for item in value):
-        return ir.AttrInt64s(name, list(value))
-    return ir.convenience.convert_attribute(name, value)
-
-
-def _key(
-    op_type: str,
-    domain: str,
-    values: Sequence[ir.Value | None],
-    attributes: Mapping[str, Any],
-    outputs: int,
-) -> Any:
-    marks = []
-    for name, value in attributes.items():
-        if isinstance(value, (ir.Graph, ir.Attr)) or hasattr(value, "numpy"):
-            return None  # bodies and tensors: rare, and not worth comparing
-        marks.append((name, tuple(value) if isinstance(value, (list, tuple)) else value))
-    return (op_type, domain, outputs, *map(id, values), *marks)
-
-
-_BOOL_RESULT = frozenset(
-    [
-        "Equal",
-        "Less",
-        "Greater",
-        "LessOrEqual",
-        "GreaterOrEqual",
-        "Not",
-        "And",
-        "Or",
-        "Xor",
-        "IsNaN",
-        "IsInf",
-    ]
-)
-
-
-_LIKE_INPUT = frozenset(["EyeLike", "RandomNormalLike", "RandomUniformLike", "Bernoulli"])
-
-
-def _output_dtypes(
-    op_type: str,
-    known: Schema | None,
-    values: Sequence[ir.Value | None],
-    attributes: Mapping[str, Any],
-    outputs: int,
-) -> list[ir.DataType | None]:
-    """By the operator's own type variables; `to`/`dtype` attributes win."""
-    if op_type in _BOOL_RESULT:
-        return [ir.DataType.BOOL] * outputs
-    if known is None:
-        first = next((v.dtype for v in values if v is not None), None)
-        return [first] * outputs
-    if op_type == "Cast":
-        return [ir.DataType(attributes["to"])]
-    bound: dict[str, ir.DataType | None] = {}
-    for index, value in enumerate(values):
-        if value is not None and value.dtype is not None:
-            bound.setdefault(known.formal_input(index).type_str, value.dtype)
-    result: list[ir.DataType | None] = []
-    for index in range(outputs):
-        formal = known.outputs[min(index, len(known.outputs) - 1)]
-        dtype = formal.dtype or bound.get(formal.type_str)
-        if dtype is None and len(known.allowed.get(formal.type_str, ())) == 1:
-            (dtype,) = known.allowed[formal.type_str]
-        if index == 0 and isinstance(attributes.get("dtype"), (int, ir.DataType)):
-            dtype = ir.DataType(attributes["dtype"])
-        elif dtype is None and op_type in _LIKE_INPUT and values and values[0] is not None:
-            dtype = values[0].dtype
-        elif dtype is None and op_type == "ConstantOfShape":
-            dtype = getattr(attributes.get("value"), "dtype", ir.DataType.FLOAT)
-        elif dtype is None and op_type.endswith("LayerNormalization"):
-            dtype = ir.DataType(attributes.get("stash_type", ir.DataType.FLOAT))
-        result.append(dtype)
-    return result

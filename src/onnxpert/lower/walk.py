@@ -139,7 +139,9 @@ class Walk:
                 refusals.insert(0, error)
             except Exception as error:  # a bug of ours must not hide the other reasons
                 logger.debug("the lowering %s failed", lowering.name, exc_info=True)
-                refusals.insert(0, Refusal(f"a bug in its lowering ({type(error).__name__}: {error})"))
+                refusals.insert(
+                    0, Refusal(f"a bug in its lowering ({type(error).__name__}: {error})")
+                )
         if refusals:
             raise refusals[0]
         return NotImplemented

@@ -1,10 +1,11 @@
 """Discrete Fourier transforms along one axis: products with matrices, or ONNX's DFT.
 
-ONNX Runtime (1.31) computes DFT well for powers of two only: of other lengths it is slow and has four
+ONNX Runtime (1.31) computes DFT well for powers of two only: of other lengths it is slow, and has four
 digits left at a length of a thousand in float32. A product with the matrix of cosines and sines, or
-with those of the factors of the length, is two to twenty times faster and closer at every length
-that was tried (128 to 4096). DFT, in float64, is for lengths that are not known and for large primes. It
-has no inverse to real numbers: that is made from the whole spectrum."""
+with those of the factors of the length, was about two to twenty times faster at the lengths tried
+(128 to 4096, on one core), with errors below 1e-6 of the largest value. DFT, in float64, is for
+lengths that are not known and for large primes. It has no inverse to real numbers: that is made from
+the whole spectrum."""
 
 from __future__ import annotations
 
@@ -135,6 +136,10 @@ def _waves(size: int, forward: bool, scale: Scale) -> tuple[Matrix, Matrix]:
 def _multiplied(op: Emitter, x: ir.Value, matrix: Matrix, axis: int) -> ir.Value:
     shape = op.shape(x)
     rank = len(shape)
+    if 0 in [size for size in shape if is_static(size)]:
+        # ONNX Runtime does not broadcast a matrix on the left against an empty batch.
+        sizes = (*shape[:axis], matrix.shape[1], *shape[axis + 1 :])
+        return op.expand(op.const(0, op.dtype(x)), sizes)
     if axis == rank - 1:
         return op.MatMul(x, op.const(torch.from_numpy(matrix), op.dtype(x)))
     if axis == rank - 2:
