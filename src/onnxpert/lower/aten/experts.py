@@ -38,8 +38,6 @@ def grouped_mm(
         matrix = op.Gather(weight, op.const(group, torch.int64), axis=0)
         pieces.append(op.MatMul(rows, matrix))
     rest = op.Sub(op.ints([op.shape(input)[0]]), bounds[-1])
-    zeros = op.Expand(
-        op.const(0, op.dtype(input)), op.Concat(rest, op.ints([width]), axis=0)
-    )
+    zeros = op.Expand(op.const(0, op.dtype(input)), op.Concat(rest, op.ints([width]), axis=0))
     result = op.Concat(*pieces, zeros, axis=0)
     return op.cast(result, out_dtype or op.dtype(input))
