@@ -25,6 +25,11 @@ class Prepared:
 
 def prepare(source: str, inputs: Sequence[str], inputs_file: str | None) -> Prepared:
     """Resolve a source; `inputs` (specifications) and `inputs_file` win over its own example."""
+    import torch
+
+    # A model without a checkpoint gets the same random weights in every run: what `export` wrote,
+    # `verify` can be asked about.
+    torch.manual_seed(0)
     found = resolve(source)
     if inputs and inputs_file:
         raise UsageError("both --input and --inputs were given", "use one of them")

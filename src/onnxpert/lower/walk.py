@@ -108,7 +108,7 @@ class Walk:
                     return result
             except Refusal as error:
                 refusals.append(error)
-        raise refusals[0] if refusals else Refusal("there is no lowering for it")
+        raise refusals[0] if refusals else Refusal("")
 
     def has(self, target: Any) -> bool:
         """Whether there is a lowering of our own."""
@@ -192,7 +192,8 @@ class Walk:
     def missing(self, node: fx.Node, refusal: Refusal) -> Any:
         """Notes a call that cannot be said; a part of one is no news, the whole call is."""
         if self._depth:
-            raise Refusal(f"{_op_name(node.target)} inside it: {refusal.reason}")
+            why = f": {refusal.reason}" if refusal.reason else ""
+            raise Refusal(f"inside it {_op_name(node.target)} has none{why}")
         self.unsupported.append(
             Unsupported(_op_name(node.target), refusal.reason, self._location, refusal.lowest_opset)
         )

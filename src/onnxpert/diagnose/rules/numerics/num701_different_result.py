@@ -58,7 +58,8 @@ def different_result(verified: Verified) -> Iterator[Hit]:
     yield Hit(
         f"the file differs from the model at {first.case}: output {first.output}, {_how(first)}",
         at=found.location if found else verified.location,
-        help="no file was written; use repair or change the line above, then export again",
+        help="was the file made from this model, with these weights? If so, an operator is "
+        "translated wrongly: please report it",
         notes=(f"first different value: {found.value} ({found.op_type}), {found.detail}",)
         if found
         else (),

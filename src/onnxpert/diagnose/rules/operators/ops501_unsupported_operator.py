@@ -52,7 +52,8 @@ def unsupported_operator(lowered: Lowered) -> Iterator[Hit]:
     for missing in lowered.unsupported:
         if missing.lowest_opset is None:
             yield Hit(
-                f"{missing.op} has no lowering to ONNX: {missing.reason}",
+                f"{missing.op} has no lowering to ONNX"
+                + (f": {missing.reason}" if missing.reason else ""),
                 at=missing.location,
                 help="write it with other operators, or compute it outside the model",
             )
