@@ -97,7 +97,9 @@ def bert(layers: int) -> Built:
         mask = (torch.arange(sequence) < lengths).long()
         return (), {"input_ids": tokens(batch, sequence), "attention_mask": mask}
 
-    return Built(BertModel(config), inputs, dynamic(input_ids=(0, 1), attention_mask=(0, 1)))
+    # A mask has the sizes of what it masks; the table of positions has 512 rows.
+    dims = {0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence", max=512)}
+    return Built(BertModel(config), inputs, {"input_ids": dims, "attention_mask": dims})
 
 
 def llama(layers: int) -> Built:
