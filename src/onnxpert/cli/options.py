@@ -42,7 +42,11 @@ def model_options(parser: ArgumentParser) -> None:
     parser.add_argument("--input-names", type=_names, metavar="A,B", help="names of the inputs")
     parser.add_argument("--output-names", type=_names, metavar="A,B", help="names of the outputs")
     parser.add_argument(
-        "--opset", type=_opset, metavar="N", help="default: what the target takes best"
+        "--opset",
+        dest="opset_version",
+        type=_opset,
+        metavar="N",
+        help="default: what the target takes best",
     )
     parser.add_argument(
         "--dynamic",
@@ -57,7 +61,9 @@ def model_options(parser: ArgumentParser) -> None:
         default="safe",
         help="which repairs may be made: none, those that keep every output (default), or all",
     )
-    parser.add_argument("--no-verify", action="store_true", help="leave the proof out")
+    parser.add_argument(
+        "--no-verify", dest="verify", action="store_false", help="leave the proof out"
+    )
 
 
 def target_option(parser: ArgumentParser) -> None:
@@ -90,16 +96,14 @@ def prepare(asked: Namespace, source: str, told: Progress) -> Prepared:
 
 
 def request(asked: Namespace, prepared: Prepared) -> dict[str, Any]:
-    """The keyword arguments that export and diagnose share."""
+    """The options of export and diagnose: an argument here is named as the option is there."""
+    from onnxpert.engine.options import Options
+
+    given = {name: getattr(asked, name) for name in Options.__annotations__ if name in asked}
     return {
+        **given,
         "kwargs": prepared.kwargs,
-        "input_names": asked.input_names,
-        "output_names": asked.output_names,
-        "opset_version": asked.opset,
         "dynamic_shapes": _dynamic(asked, prepared),
-        "target": asked.target,
-        "repair": asked.repair,
-        "verify": not asked.no_verify,
     }
 
 

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from onnxpert.core.errors import ExportError, UsageError
 from onnxpert.core.types import Request
 from onnxpert.engine.clock import Progress
+from onnxpert.engine.options import Options, positional, request, spelled_out
 from onnxpert.report import Report
 
-_REPAIR_LEVELS = ("off", "safe", "all")
 
-
+@spelled_out
 def export(
     model: Any,
     args: Any = (),
     f: str | PathLike[str] | None = None,
     *,
-    kwargs: Mapping[str, Any] | None = None,
-    input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None,
-    opset_version: int | None = None,
-    dynamic_axes: Any = None,
-    dynamic_shapes: Any = None,
-    target: str = "ort-cpu",
-    repair: str = "safe",
-    verify: bool = True,
-    external_data: bool = False,
     progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Report:
     """Export `model` to the ONNX file `f`, proven to compute what `model` computes.
 
@@ -40,41 +31,25 @@ def export(
     UsageError when the call itself cannot be right."""
     from onnxpert.engine import pipeline
 
-    request = _request(
-        model, args, f, kwargs, input_names, output_names, opset_version, dynamic_axes,
-        dynamic_shapes, target, repair, verify, external_data,
-    )  # fmt: skip
-    report = pipeline.export(request, progress)
+    report = pipeline.export(request(model, args, f, options), progress)
     if not report.ok:
         raise ExportError(report)
     return report
 
 
+@spelled_out
 def diagnose(
     model: Any,
     args: Any = (),
     f: str | PathLike[str] | None = None,
     *,
-    kwargs: Mapping[str, Any] | None = None,
-    input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None,
-    opset_version: int | None = None,
-    dynamic_axes: Any = None,
-    dynamic_shapes: Any = None,
-    target: str = "ort-cpu",
-    repair: str = "safe",
-    verify: bool = True,
-    external_data: bool = False,
     progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Report:
     """Everything `export` would say, and no file. Never raises for what a model does."""
     from onnxpert.engine import pipeline
 
-    request = _request(
-        model, args, f, kwargs, input_names, output_names, opset_version, dynamic_axes,
-        dynamic_shapes, target, repair, verify, external_data,
-    )  # fmt: skip
-    return pipeline.rehearse(request, progress)
+    return pipeline.rehearse(request(model, args, f, options), progress)
 
 
 def verify(
@@ -92,7 +67,7 @@ def verify(
     file = Path(fspath(path))
     if not file.is_file():
         raise UsageError(f"there is no file {file}", "give the path of an ONNX file")
-    request = Request(model, _tuple(args), dict(kwargs or {}), file, target=target)
+    request = Request(model, positional(args), dict(kwargs or {}), file, target=target)
     return pipeline.verify(request, file, progress)
 
 
@@ -101,43 +76,3 @@ def explain(rule: str) -> str:
     from onnxpert.engine import pages
 
     return str(pages.page(rule))
-
-
-def _request(  # noqa: PLR0917  the arguments of the calls above, in their order
-    model: Any,
-    args: Any,
-    f: str | PathLike[str] | None,
-    kwargs: Mapping[str, Any] | None,
-    input_names: Sequence[str] | None,
-    output_names: Sequence[str] | None,
-    opset_version: int | None,
-    dynamic_axes: Any,
-    dynamic_shapes: Any,
-    target: str,
-    repair: str,
-    verify: bool,
-    external_data: bool,
-) -> Request:
-    if repair not in _REPAIR_LEVELS:
-        levels = ", ".join(repr(level) for level in _REPAIR_LEVELS)
-        raise UsageError(f"repair={repair!r} is not a level of repair", f"one of {levels}")
-    return Request(
-        model=model,
-        args=_tuple(args),
-        kwargs=dict(kwargs or {}),
-        path=None if f is None else Path(fspath(f)),
-        input_names=tuple(input_names or ()),
-        output_names=tuple(output_names or ()),
-        opset_version=opset_version,
-        dynamic_axes=dynamic_axes,
-        dynamic_shapes=dynamic_shapes,
-        target=target,
-        repair=repair,
-        verify=verify,
-        external_data=external_data,
-    )
-
-
-def _tuple(args: Any) -> tuple[Any, ...]:
-    """The positional arguments; a single one may be given bare, as torch allows."""
-    return tuple(args) if isinstance(args, (tuple, list)) else (args,)

@@ -44,7 +44,6 @@ def export(asked: Namespace) -> int:
                 prepared.model,
                 prepared.args,
                 output,
-                external_data=asked.external_data,
                 progress=told,
                 **options.request(asked, prepared),
             )

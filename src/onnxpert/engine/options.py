@@ -1,0 +1,90 @@
+"""The options of `export` and `diagnose`: one list, which both calls and the command line share."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar
+
+from onnxpert.core.errors import UsageError
+from onnxpert.core.types import Request
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_CHOICES = {"repair": ("off", "safe", "all")}
+
+
+class Options(TypedDict, total=False):
+    """What a call may be told by name; those that torch.onnx.export has mean the same here.
+
+    A new option is a line here and a field of `Request` with its default."""
+
+    kwargs: Mapping[str, Any] | None
+    input_names: Sequence[str] | None
+    output_names: Sequence[str] | None
+    opset_version: int | None
+    dynamic_axes: Any
+    dynamic_shapes: Any  # everything torch.export takes, or "auto"
+    target: str
+    repair: str  # "off", "safe" or "all"
+    verify: bool
+    external_data: bool
+
+
+def request(model: Any, args: Any, path: str | PathLike[str] | None, options: Options) -> Request:
+    """What was asked, tidied: an option that is not given, or None, has its default."""
+    _check(options)
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given.keys() & {"input_names", "output_names"}:
+        given[name] = tuple(given[name])  # type: ignore[arg-type]
+    return Request(
+        model=model,
+        args=positional(args),
+        path=None if path is None else Path(fspath(path)),
+        **given,  # type: ignore[arg-type]
+    )
+
+
+def positional(args: Any) -> tuple[Any, ...]:
+    """The positional arguments; a single one may be given bare, as torch allows."""
+    return tuple(args) if isinstance(args, (tuple, list)) else (args,)
+
+
+def _check(options: Options) -> None:
+    for name in options:
+        if name not in Options.__annotations__:
+            near = difflib.get_close_matches(name, Options.__annotations__, 1)
+            known = near[0] if near else ", ".join(Options.__annotations__)
+            raise UsageError(
+                f"there is no option {name!r}", f"{'did you mean' if near else 'one of'} {known}"
+            )
+    for name, levels in _CHOICES.items():
+        value = options.get(name)
+        if value is not None and value not in levels:
+            one_of = ", ".join(repr(level) for level in levels)
+            raise UsageError(f"{name}={value!r} is not a level of {name}", f"one of {one_of}")
+
+
+def spelled_out(call: F) -> F:
+    """Shows every option, with its default, where a signature is shown (`help`, a notebook)."""
+    defaults = {field.name: field.default for field in fields(Request)}
+    before = inspect.signature(call)
+    kept = [each for each in before.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    named = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            # An empty tuple or mapping stands for "not given", which people write as None.
+            default=value if isinstance(value := defaults[name], (str, bool)) else None,
+            annotation=getattr(kind, "__forward_arg__", kind),
+        )
+        for name, kind in Options.__annotations__.items()
+    ]
+    positional_first = [each for each in kept if each.kind is not each.KEYWORD_ONLY]
+    last = [each for each in kept if each.kind is each.KEYWORD_ONLY]
+    call.__signature__ = before.replace(parameters=[*positional_first, *named, *last])  # type: ignore[attr-defined]
+    return call
