@@ -19,10 +19,10 @@ ZOO_READY := $(VENV)/.ready-zoo
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test check fmt docs new bench hooks clean
+.PHONY: help venv demo test check fmt docs new bench conformance releases hooks clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(READY) ## the environment alone
 
@@ -53,12 +53,18 @@ new: ## start an entry: make new KIND=rule ID=SHP202 NAME=some-name
 bench: $(if $(filter $(BENCH_TORCH),$(TORCH)),$(ZOO_READY),$(READY)) ## measure against torch's exporters, write docs/benchmarks.md
 	$(PY) benchmarks/run.py $(ARGS)
 
+conformance: $(READY) ## torch's whole operator database, write docs/operators.md; an hour on 2 cores
+	$(PY) conformance/run.py $(ARGS)
+
+releases: $(READY) ## try files in real older releases of ONNX Runtime, write docs/versions.md
+	$(PY) tools/try_releases.py 1.17 1.20 1.23 --work build/releases --write $(ARGS)
+
 hooks: $(READY) ## check every commit (pre-commit)
 	$(VENV)/bin/pre-commit install
 
 clean: ## remove what was built; the environments stay (rm -r .venv*)
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests tools examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find src tests tools examples benchmarks conformance -name __pycache__ -prune -exec rm -rf {} +
 
 # One resolution for everything, so that nothing replaces the torch that was asked for. The stamp
 # is written last: an installation that was cut short is taken up again.

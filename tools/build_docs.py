@@ -1,8 +1,9 @@
-"""Writes docs/rules/ and docs/lowerings.md from the catalogues; with --check, only compares."""
+"""Writes docs/rules/, docs/lowerings.md and the report's schema; with --check, only compares."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,7 @@ from onnxpert.diagnose import catalogue as rules
 from onnxpert.diagnose.rule import Rule
 from onnxpert.lower import catalogue as lowerings
 from onnxpert.repair import catalogue as repairs
+from onnxpert.report.schema import schema
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -43,6 +45,7 @@ def pages() -> dict[str, str]:
         **{f"rules/{rule.id}.md": rule_page(rule) for rule in rules().values()},
         "rules/README.md": rule_index(rules().values()),
         "lowerings.md": lowering_table(),
+        "report.schema.json": json.dumps(schema(), indent=2) + "\n",
     }
 
 

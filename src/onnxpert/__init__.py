@@ -12,9 +12,11 @@ __version__ = "0.1.0"
 __all__ = [
     "ExportError",
     "Finding",
+    "Refusal",
     "Report",
     "Safety",
     "Severity",
+    "Stateful",
     "__version__",
     "diagnose",
     "explain",
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
     from onnxpert.core.types import Finding, Safety, Severity
     from onnxpert.diagnose.rule import rule
     from onnxpert.engine.api import diagnose, explain, export, verify
+    from onnxpert.lower.emitter import Refusal
     from onnxpert.lower.lowering import lowering
     from onnxpert.repair.repair import repair
     from onnxpert.report import Report
+    from onnxpert.targets.stateful import Stateful
     from onnxpert.targets.target import target
 
 # Where each name lives. Resolved late: `import onnxpert` must not cost the seconds torch takes.
@@ -50,7 +54,9 @@ _HOMES = {
     "rule": "onnxpert.diagnose.rule",
     "repair": "onnxpert.repair.repair",
     "lowering": "onnxpert.lower.lowering",
+    "Refusal": "onnxpert.lower.emitter",
     "target": "onnxpert.targets.target",
+    "Stateful": "onnxpert.targets.stateful",
 }
 
 

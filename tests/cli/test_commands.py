@@ -1,5 +1,6 @@
 """What each command asks of the engine, what it prints where, and its exit code."""
 
+import dataclasses
 import json
 import logging
 import os
@@ -15,6 +16,7 @@ from onnxpert.cli.commands.export import default_name
 from onnxpert.core.errors import ExportError
 from onnxpert.core.types import Finding, Severity
 from onnxpert.report import Report
+from onnxpert.report.graph import Graph, GraphNode, NodeKind
 
 from .conftest import Engine
 
@@ -32,25 +34,25 @@ def test_export_asks_what_was_asked(engine: Engine) -> None:
     words += ["--output-names", "y", "--opset", "17", "--target", "onnx-reference"]
     words += ["--repair", "all", "--no-verify", "--external-data", "--quiet"]
     assert main(words) == 0
-    assert engine.asked == [
-        {
-            "source": "model.py:Net",
-            "inputs": ["x=float32[2]", "int64[3]"],
-            "inputs_file": "more.npz",
-        },
-        {
-            "positional": (engine.prepared["model"], ("x",), Path("out.onnx")),
-            "kwargs": {"mask": None},
-            "input_names": ("a", "b"),
-            "output_names": ("y",),
-            "opset_version": 17,
-            "dynamic_shapes": "as the inputs say",
-            "target": "onnx-reference",
-            "repair": "all",
-            "verify": False,
-            "external_data": True,
-        },
-    ]
+    source, asked = engine.asked
+    assert source == {
+        "source": "model.py:Net",
+        "inputs": ["x=float32[2]", "int64[3]"],
+        "inputs_file": "more.npz",
+    }
+    expected = {
+        "positional": (engine.prepared["model"], ("x",), Path("out.onnx")),
+        "kwargs": {"mask": None},
+        "input_names": ("a", "b"),
+        "output_names": ("y",),
+        "opset_version": 17,
+        "dynamic_shapes": "as the inputs say",
+        "target": "onnx-reference",
+        "repair": "all",
+        "verify": False,
+        "external_data": True,
+    }
+    assert {name: asked[name] for name in expected} == expected
 
 
 def test_export_leaves_the_rest_to_the_engine(engine: Engine) -> None:
@@ -156,6 +158,63 @@ def test_formats_of_a_diagnosis(engine: Engine, capsys: pytest.CaptureFixture[st
     assert main(["diagnose", "m.py:N", "--format", "html", "--json"]) == 2
 
 
+@pytest.mark.parametrize("words", [["export", "m.py:N"], ["diagnose", "m.py:N"]])
+def test_reports_are_written_beside_the_result(
+    engine: Engine, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    engine.report = BAD
+    files = ["a.html", "a.sarif", "a.xml", "a.md", "a.json", "a.txt"]
+    given = [word for file in files for word in ("--report", file)]
+    assert main([*words, *given]) == 1
+    assert capsys.readouterr().out == str(BAD) + "\n"
+    for file, name in zip(
+        files, ("html", "sarif", "junit", "markdown", "json", "text"), strict=True
+    ):
+        text = Path(file).read_text(encoding="utf-8")
+        assert text.strip() == BAD.render(name).strip()
+
+
+@pytest.mark.parametrize("format", ["text", "json", "sarif", "junit", "github", "markdown", "html"])
+@pytest.mark.parametrize("words", [["export", "m.py:N"], ["diagnose", "m.py:N"], ["verify"]])
+def test_every_format_is_printed(
+    engine: Engine, capsys: pytest.CaptureFixture[str], words: list[str], format: str
+) -> None:
+    engine.report = BAD
+    Path("net.onnx").write_bytes(b"")
+    if words == ["verify"]:
+        words = ["verify", "net.onnx", "--against", "m.py:N"]
+    assert main([*words, "--format", format]) == 1
+    assert capsys.readouterr().out.strip() == BAD.render(format).strip()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--report", "a.doc"], "the suffix of a.doc says no format"),
+        (["--report", "missing/a.html"], "cannot write missing/a.html: missing does not exist"),
+        (["--format", "sarif", "--json"], "--json and --format sarif contradict each other"),
+        (["--format", "pdf"], "argument --format: invalid choice: 'pdf'"),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_refused_at_once(
+    engine: Engine, capsys: pytest.CaptureFixture[str], given: list[str], message: str
+) -> None:
+    for words in (["export", "m.py:N"], ["diagnose", "m.py:N"]):
+        assert main([*words, *given]) == 2
+        assert f"error: {message}" in capsys.readouterr().err
+    assert engine.asked == []
+
+
+def test_the_graph_is_kept_on_request(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = Graph((GraphNode(NodeKind.INPUT, "", "x"),))
+    engine.report = dataclasses.replace(BAD, graph=graph)
+    assert main(["diagnose", "m.py:N", "--format", "json", "--graph", "--report", "a.json"]) == 1
+    assert Report.from_json(capsys.readouterr().out).graph == graph
+    assert Report.from_json(Path("a.json").read_text(encoding="utf-8")).graph == graph
+    assert main(["diagnose", "m.py:N", "--json"]) == 1
+    assert Report.from_json(capsys.readouterr().out).graph is None
+
+
 def test_verify_asks_for_the_file(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "net.onnx", "--against", "m.py:N"]) == 2
     assert "error: there is no file net.onnx" in capsys.readouterr().err
@@ -166,6 +225,7 @@ def test_verify_asks_for_the_file(engine: Engine, capsys: pytest.CaptureFixture[
         "positional": ("net.onnx", engine.prepared["model"], ("x",)),
         "kwargs": {"mask": None},
         "target": "ort-cpu",
+        "kernel_library": [],
     }
 
 

@@ -134,3 +134,63 @@ def test_a_broken_runtime_is_a_problem_and_not_a_crash(
 def test_a_target_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--target", "abacus"]) == 2
     assert "the targets are: " in capsys.readouterr().err
+
+
+def test_a_release_that_is_not_installed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--runtime-version", "1.17.1", "--json", "--quiet"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["accepts"] == {"opset": 20, "ir_version": 9}
+    assert any("onnxpert export --runtime-version 1.17" in note for note in told["notes"])
+    assert told["kernels"]["dtypes"]["float32"] > 100
+    assert "float64" in told["kernels"]["dtypes"]
+    assert main(["doctor", "--runtime-version", "7"]) == 2
+
+
+def _isolated(*paths: Path | str) -> subprocess.CompletedProcess[str]:
+    """The doctor where nothing is installed but what lies in these folders."""
+    source = Path(doctor.__file__).parents[2]
+    return subprocess.run(
+        [sys.executable, "-S", "-m", "onnxpert", "doctor", "--json", "--quiet"],
+        env={"PATH": "", "PYTHONPATH": ":".join(map(str, (*paths, source)))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_where_nothing_is_installed() -> None:
+    done = _isolated()
+    assert done.returncode == 1, done.stderr
+    told = json.loads(done.stdout)
+    assert len(told["problems"]) == len(installation.NEEDED)
+    assert told["mend"].startswith('pip install "torch>=2.13" onnx onnx-ir')
+    assert told["takes"] is None
+
+
+def test_where_torch_is_broken_and_the_runtime_crashes(tmp_path: Path) -> None:
+    for name, version, body in (
+        ("torch", "2.13.0+cpu", "raise OSError('libtorch.so: undefined symbol')"),
+        ("onnxruntime", "1.17.0", "import os\nos.abort()"),
+    ):
+        _distribution(tmp_path, name, version)
+        (tmp_path / f"{name}.py").write_text(body, encoding="utf-8")
+    done = _isolated(tmp_path)
+    assert done.returncode == 1, done.stderr
+    told = json.loads(done.stdout)
+    said = [problem["message"] for problem in told["problems"]]
+    assert any("torch 2.13.0+cpu cannot be imported: OSError: libtorch" in each for each in said)
+    assert any(
+        "onnxruntime 1.17.0 cannot be imported: the interpreter died" in each for each in said
+    )
+    assert "index-url https://download.pytorch.org/whl/cpu" in told["mend"]
+
+
+def test_misfits_are_found_without_an_import(site: Path) -> None:
+    _distribution(site, "torchvision", "0.1", "torch==2.6.0")
+    installation.misfits.cache_clear()
+    try:
+        (found,) = (each for each in installation.misfits() if "torchvision" in each.message)
+    finally:
+        installation.misfits.cache_clear()
+    assert not found.needed
+    assert found.cure.startswith("pip install --upgrade torchvision")

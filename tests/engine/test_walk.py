@@ -103,18 +103,32 @@ def test_a_cast_is_refused_when_repair_is_off() -> None:
 
 
 class SizeBranch(nn.Module):
+    """Of the branch an exporter sees nothing but that its condition holds."""
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if x.shape[0] > 2:
+        if torch.compiler.is_exporting():
+            torch._check(x.shape[0] > 2)  # type: ignore[no-untyped-call]
             return x * 100
-        return x * 2
+        return x * 100 if x.shape[0] > 2 else x * 2
 
 
-def test_auto_fixes_a_dimension_that_the_model_branches_on(tmp_path: Path) -> None:
+def test_auto_keeps_a_dimension_within_what_the_model_assumes_of_it(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     report = onnxpert.export(SizeBranch(), (torch.randn(4, 3),), path, dynamic_shapes="auto")
-    assert dims(path) == [4, "sequence"]
-    (finding,) = report.findings
-    assert (finding.rule, finding.repaired) == ("SHP202", True)
+    assert dims(path) == ["batch", "sequence"]
+    metadata = {entry.key: entry.value for entry in onnx.load(path).metadata_props}
+    assert metadata["onnxpert.dim.batch"] == "3.."
+    assert ("SHP202", True) in [(finding.rule, finding.repaired) for finding in report.findings]
+
+
+def test_a_firm_wish_beyond_an_assumption_has_one_reason_and_its_line() -> None:
+    shapes = ({0: "batch"},)
+    report = onnxpert.diagnose(SizeBranch(), (torch.randn(4, 3),), dynamic_shapes=shapes)
+    assert not report.ok
+    (finding,) = [finding for finding in report.findings if finding.blocks]
+    assert finding.rule == "SHP202"
+    assert finding.location is not None
+    assert "torch._check" in finding.location.code
 
 
 class TableLimit(nn.Module):

@@ -176,8 +176,8 @@ def test_transformers_cache_and_output() -> None:
     encoding = transformers.BatchEncoding({"input_ids": T(1, 2)})
     loaded = given(cache, output, c=encoding)
     assert names(loaded) == [
-        "a_layers_0_keys",
-        "a_layers_0_values",
+        "a.0.key",
+        "a.0.value",
         "b_last_hidden_state",
         "c_input_ids",
     ]
@@ -273,9 +273,11 @@ def test_copies_have_no_history() -> None:
     assert not given(inside).leaves[0].value.is_inference()
 
 
-def test_sparse_tensors_are_copied() -> None:
+def test_sparse_tensors_are_copied_and_told() -> None:
     sparse = torch.eye(2).to_sparse()
-    copy_ = given(sparse).leaves[0].value
+    loaded = load(Request(Net(), (sparse,)))
+    assert [problem.kind for problem in loaded.problems] == ["unsupported-input"]
+    copy_ = loaded.leaves[0].value
     assert copy_.is_sparse
     assert torch.equal(copy_.to_dense(), torch.eye(2))
 

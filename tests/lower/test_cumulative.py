@@ -90,3 +90,7 @@ def test_diff_with_neighbours() -> None:
     assert_same(lambda x, y: torch.diff(x, 0, prepend=y), torch.randn(2, 4), torch.randn(2, 1))
     assert_same(torch.diff, torch.tensor([True, False, False]))
     assert_same(torch.diff, torch.tensor([5, 3, 200], dtype=torch.uint8))
+
+
+def test_more_differences_than_there_are_values() -> None:
+    assert_same(lambda x: torch.diff(x, n=9), torch.randn(2, 4))

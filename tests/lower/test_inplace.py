@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -464,3 +466,14 @@ def test_what_has_no_functional_form_is_refused():
 
     result = lower(capture(load(Request(call, (X,)))), opset=20)
     assert [entry.op for entry in result.unsupported] == ["aten.resize_"]
+
+
+def test_a_norm_that_updates_what_it_is_given() -> None:
+    def model(x: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> Any:
+        mean, variance = mean.clone(), variance.clone()
+        out, *_ = torch.ops.aten._native_batch_norm_legit(
+            x, None, None, mean, variance, True, 0.1, 1e-5
+        )
+        return out, mean, variance
+
+    assert_same(model, torch.randn(4, 3, 5), torch.randn(3), torch.rand(3))

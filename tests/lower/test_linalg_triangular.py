@@ -85,3 +85,19 @@ def test_what_is_made_of_the_factor(upper: bool) -> None:
     b = torch.randn(2, 3, 2)
     assert_same(lambda b, f: torch.cholesky_solve(b, f, upper=upper), b, factor, dynamic="auto")
     assert_same(lambda f: torch.cholesky_inverse(f, upper=upper), factor, dynamic="auto")
+
+
+def test_an_infinite_row_stays_alone() -> None:
+    singular = torch.tensor([[0.0, 1.0], [0.0, 2.0]])
+    assert_same(
+        lambda a, b: torch.linalg.solve_triangular(a, b, upper=True), singular, torch.ones(2, 1)
+    )
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("at", [0, 2, 3])
+def test_a_factor_that_fails_stops_where_lapack_stops(at: int, upper: bool) -> None:
+    x = torch.randn(4, 4)
+    x = x @ x.mT
+    x[at, at] = -1.0
+    assert_same(lambda x: tuple(torch.linalg.cholesky_ex(x, upper=upper)), x)

@@ -161,3 +161,10 @@ def test_addbmm_at_other_sizes() -> None:
         dynamic=({}, {0: "batch"}, {0: "batch"}),
         others=[[rand(3, 5), rand(1, 3, 4), rand(1, 4, 5)]],
     )
+
+
+def test_a_sum_over_nothing_is_zero() -> None:
+    assert_same(torch.matmul, torch.ones(2, 3, 0), torch.ones(2, 0, 4))
+    assert_same(torch.matmul, torch.ones(3, 0), torch.ones(0, 4))
+    assert_same(torch.matmul, torch.ones(0), torch.ones(0))
+    assert_same(torch.mv, torch.ones(3, 0), torch.ones(0))

@@ -96,3 +96,17 @@ def test_at_other_sizes() -> None:
         dynamic=({0: "batch"}, {0: "batch"}),
         others=[[torch.randn(1, 5), torch.tensor([3])]],
     )
+
+
+@pytest.mark.parametrize("margin", [0.0, 1.0])
+def test_the_margin_of_whole_numbers(margin: float) -> None:
+    for dtype in (torch.uint8, torch.int64):  # the differences of bytes wrap
+        a, b = torch.randint(0, 9, (2, 6)).to(dtype)
+        sign = torch.tensor([1, 0, 1, 1, 2, 1]).to(dtype)
+        assert_same(lambda *x: F.margin_ranking_loss(*x, margin, reduction="none"), a, b, sign)
+
+
+def test_a_margin_that_overflows_in_half_precision() -> None:
+    x, sign = torch.tensor([-30.0, 2.0, -8.0]).half(), torch.tensor([1.0, 1.0, -1.0]).half()
+    assert_same(lambda *a: F.soft_margin_loss(*a, reduction="none"), x, sign)
+    assert_same(F.soft_margin_loss, x[1:].float(), sign[1:].float())

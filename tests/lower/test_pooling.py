@@ -113,3 +113,11 @@ def test_a_last_window_that_fits_or_not() -> None:
             dynamic=({2: "height", 3: "width"},),
             others=[[torch.randn(1, 3, height, 8)] for height in (5, 6, 8, 9, 11)],
         )
+
+
+@pytest.mark.parametrize("dtype", [torch.int16, torch.int32])
+@pytest.mark.parametrize("indices", [True, False])
+def test_the_largest_of_whole_numbers_is_one_node(dtype: torch.dtype, indices: bool) -> None:
+    x = torch.randperm(72).reshape(2, 1, 6, 6).to(dtype) - 80  # all below nothing
+    result = assert_same(lambda a: F.max_pool2d(a, 3, 2, ceil_mode=True, return_indices=indices), x)
+    assert [node.op_type for node in result.model.graph].count("MaxPool") == 1 + indices

@@ -36,7 +36,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("opset", [13, 20])
+@pytest.mark.parametrize("opset", [13, 20, 22])
 def test_shapes_and_dtypes(name: str, opset: int) -> None:
     assert_same(
         lambda x: (FUNCTIONS[name](x), x + 1),
@@ -48,8 +48,10 @@ def test_shapes_and_dtypes(name: str, opset: int) -> None:
     )
 
 
-def _drawn(function: Callable[..., Any], *args: torch.Tensor) -> np.ndarray[Any, Any]:
-    model = ir.to_proto(lowered(function, args).model)
+def _drawn(
+    function: Callable[..., Any], *args: torch.Tensor, opset: int = 20
+) -> np.ndarray[Any, Any]:
+    model = ir.to_proto(lowered(function, args, opset=opset).model)
     session = onnxruntime.InferenceSession(model.SerializeToString())
     feeds = {i.name: a.numpy() for i, a in zip(session.get_inputs(), args, strict=True)}
     result: np.ndarray[Any, Any] = session.run(None, feeds)[0]
@@ -69,10 +71,11 @@ DISTRIBUTIONS: dict[str, tuple[Callable[..., Any], float, float]] = {
 }
 
 
+@pytest.mark.parametrize("opset", [20, 22])
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_mean_and_deviation(name: str) -> None:
+def test_mean_and_deviation(name: str, opset: int) -> None:
     function, mean, deviation = DISTRIBUTIONS[name]
-    drawn = _drawn(function, ZEROS)
+    drawn = _drawn(function, ZEROS, opset=opset)
     assert abs(drawn.mean() - mean) < 6 * deviation / 200
     assert abs(drawn.std() - deviation) < 0.05 * deviation
 
@@ -83,10 +86,11 @@ def test_alpha_dropout_keeps_mean_and_deviation() -> None:
     assert abs(drawn.std() - 1) < 0.03
 
 
+@pytest.mark.parametrize("opset", [20, 22])
 @pytest.mark.parametrize("replacement", [False, True])
-def test_multinomial_follows_its_weights(replacement: bool) -> None:
+def test_multinomial_follows_its_weights(replacement: bool, opset: int) -> None:
     weights = torch.tensor([1.0, 0.0, 3.0]).expand(20_000, 3).contiguous()
-    drawn = _drawn(lambda w: torch.multinomial(w, 1, replacement), weights)
+    drawn = _drawn(lambda w: torch.multinomial(w, 1, replacement), weights, opset=opset)
     counts = np.bincount(drawn.reshape(-1), minlength=3) / 20_000
     np.testing.assert_allclose(counts, [0.25, 0.0, 0.75], atol=0.02)
 

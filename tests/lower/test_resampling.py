@@ -206,3 +206,12 @@ def test_a_spatial_transformer(opset: int) -> None:
         return F.grid_sample(x, F.affine_grid(theta, x.shape, False), align_corners=False)
 
     assert_same(call, torch.randn(2, 3, 5, 7), torch.randn(2, 2, 3), opset=opset)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("how", [{"size": (9, 4)}, {"scale_factor": 1.7}, {"scale_factor": 0.6}])
+def test_bytes_are_rounded_as_torch_rounds_them(mode: str, how: dict[str, Any]) -> None:
+    image = torch.randint(0, 256, (2, 3, 12, 15), dtype=torch.uint8)
+    assert_same(lambda x: F.interpolate(x, mode=mode, **how), image)
+    assert_same(lambda x: F.interpolate(x, mode=mode, align_corners=True, **how), image)
+    assert_same(lambda x: F.interpolate(x, mode=mode, antialias=True, **how), image)

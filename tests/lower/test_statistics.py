@@ -54,3 +54,11 @@ def test_of_one_there_is_no_variance() -> None:
 
 def test_float16_sums_do_not_overflow() -> None:
     assert_same(lambda x: (x.var(), x.std(1)), (torch.randn(4, 256) * 100).half())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64, torch.uint8])
+@pytest.mark.parametrize("weights", [None, torch.float32])
+def test_cov_in_the_dtype_of_its_weights(dtype: torch.dtype, weights: torch.dtype | None) -> None:
+    x = torch.tensor([[1, 2, 4, 3], [5, 1, 0, 2]]).to(dtype)
+    share = None if weights is None else torch.tensor([0.5, 1.0, 0.25, 2.0], dtype=weights)
+    assert_same(lambda a: torch.cov(a, aweights=share), x)

@@ -23,6 +23,8 @@ PUBLIC = {
     "Severity",
     "Safety",
     "ExportError",
+    "Refusal",
+    "Stateful",
     "rule",
     "repair",
     "lowering",

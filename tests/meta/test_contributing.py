@@ -18,6 +18,7 @@ from onnxpert.diagnose import diagnose
 from onnxpert.diagnose.rule import Rule
 from onnxpert.load import load
 from onnxpert.lower.lowering import Lowering
+from onnxpert.report import Report
 
 REPO = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^(`{3,4})python\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
@@ -87,3 +88,11 @@ def test_the_pass() -> None:
     model = ir.Model(ir.Graph(node.inputs, node.outputs, nodes=[node]), ir_version=10)
     sample["forget_doc_strings"](model)
     assert node.doc_string is None
+
+
+def test_the_rendering() -> None:
+    (sample,) = samples("A rendering")
+    made = sample["one_line"]
+    assert (made.name, made.suffixes) == ("one-line", (".line",))
+    assert made.about == "The verdict alone, for a chat."
+    assert made.render(Report(ok=True, model="Net", verify=False)).startswith("Net: exportable")

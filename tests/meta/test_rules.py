@@ -10,7 +10,7 @@ import pytest
 
 import onnxpert
 from onnxpert import Finding, Severity
-from onnxpert.core.types import Checked
+from onnxpert.core.types import Checked, Misfit
 from onnxpert.diagnose import catalogue, diagnose
 from onnxpert.diagnose.rule import Rule
 
@@ -18,7 +18,11 @@ HEADINGS = ["What it does", "Why it matters", "Example", "Use instead", "Repair 
 RULES = [pytest.param(rule, id=rule.id) for rule in catalogue().values()]
 # Says that onnxpert itself has a bug, so no model shows it on purpose; tested on made-up evidence.
 OURS = "TGT802"
-SHOWN = [pytest.param(rule, id=rule.id) for rule in catalogue().values() if rule.id != OURS]
+# Says something of the installed packages, whatever the model.
+THEIRS = "VER611"
+SHOWN = [
+    pytest.param(rule, id=rule.id) for rule in catalogue().values() if rule.id not in (OURS, THEIRS)
+]
 
 
 def fired(rule: Rule, sample: Any) -> list[Finding]:
@@ -89,3 +93,11 @@ def test_a_model_that_the_checker_rejects_is_called_our_bug() -> None:
     assert "Add has no third input" in finding.message
     assert "bug of onnxpert's" in finding.help
     assert diagnose(Checked(()), {OURS: rule}) == ()
+
+
+def test_packages_that_do_not_fit_are_told_with_the_command_that_mends_them() -> None:
+    rule = catalogue()[THEIRS]
+    evidence = Misfit("torchvision 0.21 needs torch==2.6", "pip install torchvision", needed=False)
+    (finding,) = diagnose(evidence, {THEIRS: rule})
+    assert finding.severity is Severity.INFO
+    assert finding.help == "pip install torchvision"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from onnxpert.core.errors import UsageError
 from onnxpert.core.types import Divergence, Finding, Location, Row, Severity, Symbol, Verdict
-from onnxpert.report import Action, Report
+from onnxpert.report import SCHEMA, Action, Report
 
 numbers = st.integers(min_value=0)
 locations = st.builds(Location, st.text(), numbers, st.text(), st.text(), st.text())
@@ -111,7 +111,7 @@ def test_any_parser_reads_it(bad: Report) -> None:
         raise AssertionError(f"{constant} is not JSON")
 
     plain = json.loads(bad.to_json(), parse_constant=refuse)
-    assert plain["schema"] == 1
+    assert plain["schema"] == SCHEMA
     assert plain["verified"][0]["max_abs"] == "inf"
 
 
@@ -133,7 +133,9 @@ def _changed(report: Report, **changes: Any) -> str:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 2}, "this Report has schema 2, not 1"),
+        ({"schema": "2.0"}, 'this Report has schema "2.0", not 1.0'),
+        ({"schema": 1}, "this Report has schema 1, not 1.0"),
+        ({"schema": None}, "this Report has schema null, not 1.0"),
         ({"ok": 1}, "Report.ok is 1, not of type bool"),
         ({"opset": True}, "Report.opset is true, not of type int"),
         ({"colour": "red"}, "Report has no field 'colour'"),
@@ -147,6 +149,21 @@ def test_other_json_is_refused(good: Report, changes: dict[str, Any], message: s
     with pytest.raises(UsageError) as refused:
         Report.from_json(_changed(good, **changes))
     assert message in refused.value.message
+
+
+def test_a_newer_minor_version_is_read(good: Report) -> None:
+    finding = {**json.loads(good.to_json())["findings"][0], "colour": "red"}
+    text = _changed(good, schema="1.999", mood="new", findings=[finding])
+    again = Report.from_json(text)
+    assert again.findings == good.findings[:1]
+    assert again.verified == good.verified
+
+
+def test_an_older_report_lacks_newer_fields(good: Report) -> None:
+    plain = json.loads(good.to_json())
+    for name in ("rules", "checked", "excerpts", "graph"):
+        del plain[name]
+    assert Report.from_json(json.dumps(plain)) == good
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null"])

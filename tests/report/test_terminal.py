@@ -8,6 +8,8 @@ from rich.console import Console
 
 from onnxpert.core.types import Finding, Location, Row, Severity, Verdict
 from onnxpert.report import Report
+from onnxpert.report.excerpt import Excerpt
+from tests.report import made
 
 
 def _drawn(report: Report, width: int = 80, *, colour: bool = False) -> str:
@@ -70,3 +72,45 @@ def test_colour_marks_the_verdict(good: Report, bad: Report) -> None:
 def test_brackets_of_a_message_are_no_markup() -> None:
     finding = Finding("SHP201", Severity.ERROR, "a tensor[bold] of [/red] size")
     assert "a tensor[bold] of [/red] size" in _drawn(Report(ok=False, findings=(finding,)))
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_caret_stays_below_its_expression(width: int) -> None:
+    before, expression = "value = " + "a + " * 12, "torch.linalg.eigvals(x)"
+    source = f"        {before}{expression}" + " + b" * 30
+    at = Location(
+        "m.py", 7, "", "", source.strip(), 9 + len(before), 9 + len(before) + len(expression)
+    )
+    report = Report(
+        ok=False,
+        findings=(Finding("OPS501", Severity.ERROR, "no", at),),
+        excerpts=(Excerpt("m.py", 7, (source,)),),
+    )
+    lines = _drawn(report, width).splitlines()
+    assert max(map(len, lines)) <= width
+    code = next(line for line in lines if line.startswith(" 7 | "))
+    caret = next(line for line in lines if "^" in line)
+    start = caret.index("^")
+    assert code[start : start + caret.count("^")] == expression
+    assert lines.index(caret) == lines.index(code) + 1
+
+
+def test_an_expression_wider_than_the_terminal_is_cut() -> None:
+    source = "y = " + "f(" * 80
+    at = Location("m.py", 7, "", "", source, 5, 5 + 160)
+    report = Report(
+        ok=False,
+        findings=(Finding("OPS501", Severity.ERROR, "no", at),),
+        excerpts=(Excerpt("m.py", 7, (source,)),),
+    )
+    lines = _drawn(report, 60).splitlines()
+    assert max(map(len, lines)) == 60
+    assert next(line for line in lines if "^" in line).rstrip().endswith("^")
+
+
+def test_calls_modules_and_a_diff_are_shown() -> None:
+    text = _drawn(made.refused(12))
+    assert "   = modules: encoder.layers.[0-11].attn" in text
+    assert "   = called by: model.py:26 in encoder.layers.0: x = x + self.attn(" in text
+    assert "     -        self.calls += 1\n" in text
+    assert "     +        calls = self.calls + 1\n" in text

@@ -54,3 +54,18 @@ def test_several() -> None:
         "1 node",
         "2,470 nodes",
     ]
+
+
+@pytest.mark.parametrize(
+    ("paths", "text"),
+    [
+        (["layers.0.attn", "layers.1.attn", "layers.2.attn"], "layers.[0-2].attn"),
+        (["layers.0", "layers.1", "layers.3", "head"], "layers.[0-1, 3], head"),
+        (["0.1", "1.1"], "[0-1].1"),
+        (["a.b", "c.d"], "a.b, c.d"),
+        (["layers.7.fc"], "layers.7.fc"),
+        ([f"m{at}" for at in range(20)], "m0, m1, m2, m3, m4, m5 and 14 more"),
+    ],
+)
+def test_modules_that_differ_in_a_number_are_one(paths: list[str], text: str) -> None:
+    assert words.modules(paths) == text

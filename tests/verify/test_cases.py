@@ -87,7 +87,7 @@ def test_further_sizes_are_tried_beyond_what_the_file_was_narrowed_to(make: Any)
 def test_a_case_can_be_made_again_from_its_row(make: Any) -> None:
     inputs = make({"n": 4, "m": 6})
     every = [example(inputs), *(way for wish in wishes(inputs) for way in wish.ways)]
-    assert {case.values for case in every} == set(Values)
+    assert {Values.EXAMPLE, Values.WILD, Values.SHUFFLED} <= {case.values for case in every}
     for case in every:
         assert remade(case.name, case.sizes) == case
 

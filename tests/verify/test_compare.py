@@ -11,7 +11,7 @@ import torch
 
 from onnxpert.verify import compare as compare_module
 from onnxpert.verify.arrays import to_array, to_tensor
-from onnxpert.verify.compare import compare
+from onnxpert.verify.compare import compare, differs_in_signs
 
 NAN, INF = math.nan, math.inf
 
@@ -187,3 +187,13 @@ def test_coarser_inside_means_coarser_outside() -> None:
     assert compare(want, got).problem
     assert compare(want, got, computed_in="bfloat16").problem == ""
     assert compare(torch.tensor([1]), np.array([2]), computed_in="bfloat16").problem
+
+
+def test_signs_of_whole_vectors_are_told_from_other_differences() -> None:
+    vectors = torch.linalg.qr(torch.randn(4, 4, generator=torch.Generator().manual_seed(0)))[0]
+    columns = vectors * torch.tensor([1.0, -1.0, -1.0, 1.0])
+    assert differs_in_signs(vectors, columns.numpy())
+    assert differs_in_signs(vectors, columns.mT.mT.mul(-1).numpy())
+    assert differs_in_signs(vectors.mT, columns.mT.contiguous().numpy())
+    assert not differs_in_signs(vectors, (columns + 0.1).numpy())
+    assert not differs_in_signs(vectors[0], -vectors[0].numpy())

@@ -38,11 +38,18 @@ def test_whole_numbers_are_repeated_or_cropped(load: Any) -> None:
 
 
 def test_floats_are_drawn_from_the_example(load: Any) -> None:
-    value = torch.rand(4, 3)
+    value = torch.randint(9, (4, 3)) * 1.5
     drawn = built(load, value, 7, Values.SHUFFLED)
     assert set(drawn.reshape(-1).tolist()) <= set(value.reshape(-1).tolist())
     assert len(drawn.unique()) > 3
     assert torch.equal(built(load, value, 7, Values.REPEATED), value[torch.arange(7) % 4])
+
+
+def test_distinct_floats_stay_distinct_and_within_the_example(load: Any) -> None:
+    value = torch.rand(4, 3)
+    drawn = built(load, value, 70, Values.SHUFFLED)
+    assert len(drawn.unique()) == drawn.numel()
+    assert value.min() <= drawn.min() <= drawn.max() <= value.max()
 
 
 @pytest.mark.parametrize("fill", [0.0, 2.0])
@@ -167,3 +174,23 @@ def test_a_complex_input_is_fed_as_pairs(load: Any) -> None:
 def test_an_ordered_example_stays_ordered(load: Any, values: Values) -> None:
     made = built(load, torch.tensor([-1.0, 0.0, 2.0, 5.0]), 7, values)
     assert (made[1:] >= made[:-1]).all()
+
+
+@pytest.mark.parametrize("values", [Values.WILD, Values.SHUFFLED])
+def test_edges_stay_in_order_and_positions_need_not(load: Any, values: Values) -> None:
+    edges = torch.tensor([0, 3, 4, 9, 12, 40], dtype=torch.uint8)
+    assert built(load, edges, 6, values).tolist() == edges.tolist()
+    places = torch.arange(64)
+    assert built(load, places, 64, values).tolist() != places.tolist()
+
+
+def test_an_index_stays_within_a_smaller_size(load: Any) -> None:
+    assert built(load, torch.tensor([3, 0, 2, 1]), 2, Values.SHUFFLED).max() <= 1
+    assert built(load, torch.tensor([4, 4, 2, 1]), 2, Values.REPEATED).tolist() == [2, 2]
+    assert built(load, torch.tensor([9, 8, 7, 6]), 2, Values.REPEATED).tolist() == [9, 8]
+
+
+@pytest.mark.parametrize("values", [Values.WILD, Values.SHUFFLED, Values.REPEATED])
+def test_nothing_to_draw_from_is_drawn_from_nothing(load: Any, values: Values) -> None:
+    assert built(load, torch.empty(0, 2), 3, values).shape == (3, 2)
+    assert built(load, torch.empty(0, 2).long(), 3, values).shape == (3, 2)

@@ -6,19 +6,27 @@ import copy
 import functools
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from onnxpert.capture import strategies
 from onnxpert.capture.flat import Flat, fed, owner
+from onnxpert.capture.numbers import Numbers, SizeTakenError
 from onnxpert.capture.remedies import working_casts, working_sizes
+from onnxpert.capture.scout import scout
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import Strategy
 from onnxpert.core.collect import collect
 from onnxpert.core.source import location, of_exception, parse_trace
-from onnxpert.core.types import Captured, CaptureFailed, Failure, Loaded
+from onnxpert.core.types import Asked, Blocker, Captured, CaptureFailed, Failure, Loaded, replace
+from onnxpert.core.whereabouts import followed
+
+
+class UnmadeWeightsError(RuntimeError):
+    """A lazy layer waits for its first input; nothing was tried."""
 
 
 @functools.cache
@@ -30,20 +38,67 @@ def catalogue() -> Mapping[str, Strategy]:
 
 def capture(loaded: Loaded) -> Captured | CaptureFailed:
     """The first strategy that gets the model through."""
+    if _is_unmade(owner(loaded.module)):  # to run it would be to make its weights
+        return CaptureFailed(loaded, (("none", failure(UnmadeWeightsError())),))
+    if any(_is_sparse(leaf.value) for leaf in loaded.leaves):  # said of the inputs already
+        return CaptureFailed(loaded, (("none", failure(UnmadeWeightsError())),))
     attempts: list[tuple[str, Failure]] = []
-    with _frozen(owner(loaded.module)), warnings.catch_warnings():
+    blockers: tuple[Blocker, ...] = ()
+    scouted: Captured | None = None
+    with _frozen(owner(loaded.module)), _quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # advice to torch's own users; ours are findings
         for strategy in catalogue().values():
             if not strategy.takes(loaded):
                 continue
             try:
-                return strategy.run(loaded)
+                return _with_detours(_run(strategy, loaded), attempts)
             except Exception as error:  # what a model does is evidence, never our exception
                 attempts.append((strategy.name, failure(error)))
                 refused = _refused(loaded, attempts) if len(attempts) == 1 else None
                 if refused is not None:  # no strategy can trace what does not run
                     return refused
-    return CaptureFailed(loaded, tuple(attempts))
+                if _is_about_an_offer(loaded, attempts[-1][1]):  # with less offered it may do
+                    break
+        else:
+            blockers, scouted = scout(loaded)
+    return CaptureFailed(loaded, tuple(attempts), blockers=blockers, scouted=scouted)
+
+
+def _run(strategy: Strategy, loaded: Loaded) -> Captured:
+    """Again wherever a size was made a number that can stay a size."""
+    with Numbers().watching():
+        while True:
+            try:
+                return strategy.run(loaded)
+            except SizeTakenError:
+                continue
+
+
+def _with_detours(captured: Captured, attempts: Sequence[tuple[str, Failure]]) -> Captured:
+    """A capture that translated NumPy, which our own recorder cannot, and where it stands."""
+    if captured.loaded is None or captured.strategy != "torch.export strict" or not attempts:
+        return captured
+    met, _ = scout(captured.loaded)
+    arrays = tuple(blocker for blocker in met if blocker.asked is Asked.NUMPY)
+    return replace(captured, detours=arrays)  # type: ignore[no-any-return]
+
+
+def _is_sparse(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout is not torch.strided
+
+
+def _is_unmade(module: torch.nn.Module | None) -> bool:
+    """Whether a lazy layer waits for its first input."""
+    tensors = () if module is None else (*module.parameters(), *module.buffers())
+    return any(is_lazy(tensor) for tensor in tensors)
+
+
+def _is_about_an_offer(loaded: Loaded, failed: Failure) -> bool:
+    """Whether a size that nobody asked for by name is what a strategy stumbled over."""
+    offered = {
+        (leaf.name, axis) for leaf in loaded.leaves for axis, spec in leaf.dims if not spec.asked
+    }
+    return not offered.isdisjoint(failed.sizes)
 
 
 def failure(error: BaseException) -> Failure:
@@ -57,7 +112,7 @@ def failure(error: BaseException) -> Failure:
         # Strict torch.export reads bytecode: the user's frames are only in the text.
         or location(parse_trace(str(cause)), module)
     )
-    return Failure(cause, place, _message(cause))
+    return Failure(cause, place, _message(cause), getattr(error, "sizes", ()))
 
 
 def _message(error: BaseException) -> str:
@@ -66,14 +121,22 @@ def _message(error: BaseException) -> str:
     return text or type(error).__name__
 
 
-def _refused(loaded: Loaded, attempts: list[tuple[str, Failure]]) -> CaptureFailed | None:
+def refusal(loaded: Loaded) -> CaptureFailed | None:
+    """How the model fails on its example where a graph could be made of it all the same."""
+    with _frozen(owner(loaded.module)), _quiet(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _refused(loaded, [])
+
+
+def _refused(loaded: Loaded, attempts: Sequence[tuple[str, Failure]]) -> CaptureFailed | None:
     """How the model itself fails on the example, if it does, and what would make it run."""
     if not callable(loaded.module):
         return None
     call = Flat(loaded)
     with untouched(owner(loaded.module), buffers=True):
         try:
-            call(*copy.deepcopy([leaf.value for leaf in fed(loaded)]))
+            with followed(owner(loaded.module)):
+                call(*copy.deepcopy([leaf.value for leaf in fed(loaded)]))
         except Exception as error:
             eager = failure(error)
         else:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import copy
+import io
 import re
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stderr
 from typing import Any
 
 import torch
 from torch.export import Dim, ExportedProgram
 
+from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.inputs import traced_example
 from onnxpert.capture.places import guards_with_places
 from onnxpert.capture.program import captured
+from onnxpert.capture.reasoning import frugally
 from onnxpert.capture.recorder import without_fast_paths
 from onnxpert.capture.state import untouched
 from onnxpert.core.types import Captured, DimSpec, InputLeaf, Loaded, replace
@@ -24,11 +28,15 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
     """The model by way of `torch.export.export`; raises whatever that raises."""
     flat = Flat(loaded)
     leaves = fed(loaded)
+    deeds = Deeds(owner(loaded.module) or flat)
     with (
         untouched(owner(loaded.module)) as changes,
+        deeds.watching() if not strict else nullcontext(),  # bytecode that is read does nothing
         warnings.catch_warnings(record=True) as said,
         guards_with_places(),
+        frugally(),
         without_fast_paths(),
+        redirect_stderr(io.StringIO()),  # where it fails, torch prints the graph so far there
     ):
         warnings.simplefilter("always")
         program = torch.export.export(
@@ -48,7 +56,8 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
         prefix="model.",
     )
     written = dict.fromkeys((*changes.attributes, *_assigned(said), *result.written))
-    return replace(result, written=tuple(written))  # type: ignore[no-any-return]
+    done = deeds.done(list(written))
+    return replace(result, written=tuple(written), done=done, dropped=flat.dropped)  # type: ignore[no-any-return]
 
 
 def _assigned(said: Sequence[warnings.WarningMessage]) -> list[str]:

@@ -12,6 +12,10 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from onnxpert.capture.packed import PACKED
+from onnxpert.capture.viewing import flattened, reshaped, unflattened, viewed
+from onnxpert.capture.whole import WHOLE
+
 aten = torch.ops.aten
 Tensor = torch.Tensor
 
@@ -192,6 +196,20 @@ def _index(input: Tensor, indices: Sequence[Tensor | None]) -> Any:
     )
 
 
+def _lu_unpack(
+    data: Tensor, pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> Any:
+    """The real kernel takes it on trust that the pivots fit, and writes past the end."""
+    if unpack_pivots and data.dim() > 1:
+        rows, columns = data.shape[-2:]
+        wanted = (*data.shape[:-2], rows if rows <= columns else columns)
+        if len(wanted) != pivots.dim() or any(
+            have != want for have, want in zip(pivots.shape, wanted, strict=True)
+        ):
+            raise RuntimeError(f"expected pivots of shape {wanted}, got {tuple(pivots.shape)}")
+    return NotImplemented
+
+
 def _take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Any:
     """torch's own takes the sizes that it broadcasts for constants."""
     rank = input.dim()
@@ -235,6 +253,13 @@ def _sampled(input: Tensor, grid: Tensor, mode: int, *rest: Any) -> Any:
         if _plain(input, grid)
         else NotImplemented
     )
+
+
+def _affine_grid(theta: Tensor, size: Sequence[Any], align_corners: bool) -> Any:
+    """torch's own counts out the coordinates, and so makes numbers of the sizes."""
+    if theta.dim() != 3 or len(size) not in {4, 5}:
+        return NotImplemented
+    return theta.new_empty((size[0], *size[2:], len(size) - 2))
 
 
 def _pooled(rank: int, dilated: bool) -> Callable[..., Any]:
@@ -291,6 +316,8 @@ def _fourier(takes_real: bool, gives_real: bool) -> Callable[..., Any]:
 
 
 FAKES: dict[Any, Callable[..., Any]] = {
+    **PACKED,
+    **WHOLE,
     aten.lstm.input: _lstm,
     aten.lstm.data: _lstm_packed,
     aten.gru.input: _recurrent,
@@ -333,4 +360,10 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.fft_hfft.default: _fourier(takes_real=False, gives_real=True),
     aten.index.Tensor: _index,
     aten.take_along_dim.default: _take_along_dim,
+    aten.lu_unpack.default: _lu_unpack,
+    aten.affine_grid_generator.default: _affine_grid,
+    aten.view.default: viewed,
+    aten.reshape.default: reshaped,
+    aten.flatten.using_ints: flattened,
+    aten.unflatten.int: unflattened,
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from onnxpert.core.flatten import flatten_outputs
+from onnxpert.core.flatten import dropped_outputs, flatten_outputs
 from onnxpert.core.types import InputLeaf, Loaded
 
 
@@ -32,6 +32,7 @@ class Structure:
 
     def __init__(self) -> None:
         self.names: tuple[str, ...] | None = None
+        self.dropped: tuple[tuple[str, str], ...] = ()
 
 
 class Flat(torch.nn.Module):
@@ -52,11 +53,18 @@ class Flat(torch.nn.Module):
     def names(self) -> tuple[str, ...] | None:
         return self._structure.names
 
+    @property
+    def dropped(self) -> tuple[tuple[str, str], ...]:
+        """What came out that is no tensor: its name, and of which class it is."""
+        return self._structure.dropped
+
     def forward(self, *values: Any) -> tuple[Any, ...]:
         args, kwargs = self.arguments(values)
         model = getattr(self.model, self._method) if self._method else self.model
-        outputs = flatten_outputs(model(*args, **kwargs))
+        result = model(*args, **kwargs)
+        outputs = flatten_outputs(result)
         self._structure.names = tuple(name for name, _ in outputs)
+        self._structure.dropped = tuple(dropped_outputs(result))
         return tuple(value for _, value in outputs)
 
     def arguments(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

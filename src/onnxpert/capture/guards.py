@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from onnxpert.capture.places import Place
@@ -27,3 +29,19 @@ def _line(sloc: Any) -> Location | None:
     if not hasattr(frame, "filename"):
         return None
     return location([(frame.filename, frame.lineno, frame.name)])
+
+
+def sizes_named(text: str, inputs: Iterable[tuple[str, Any]]) -> tuple[tuple[str, int], ...]:
+    """(input, axis) of the sizes whose symbols a message of torch's speaks of."""
+    words = set(re.findall(r"\bs\d+\b", text))
+    return tuple(
+        (name, axis)
+        for name, value in inputs
+        for axis, size in enumerate(getattr(value, "shape", ()))
+        if words & {str(symbol) for symbol in _symbols(size)}
+    )
+
+
+def _symbols(size: Any) -> frozenset[Any]:
+    node = getattr(size, "node", None)
+    return frozenset() if node is None else frozenset(node.expr.free_symbols)

@@ -15,7 +15,7 @@ from torch._guards import SLoc, TracingContext
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from onnxpert.capture.flat import Flat
-from onnxpert.core.source import Frame, ownership
+from onnxpert.core.source import Frame, ownership, spot
 
 _MODEL_STARTS = Flat.forward.__code__
 
@@ -34,7 +34,7 @@ def user_frames() -> tuple[Frame, ...]:
         if code is _MODEL_STARTS:
             break
         if ownership(code.co_filename):
-            frames.append((code.co_filename, frame.f_lineno, code.co_name))
+            frames.append(spot(code, frame.f_lineno, frame.f_lasti))
         frame = frame.f_back  # type: ignore[assignment]
     else:
         frames.clear()  # the model is not running

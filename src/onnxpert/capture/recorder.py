@@ -16,25 +16,35 @@ import torch
 from torch import fx
 from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from onnxpert.capture.custom import Custom, Mark
 from onnxpert.capture.fakes import FAKES
+from onnxpert.capture.full_windows import FullWindows
+from onnxpert.capture.guards import sizes_named
+from onnxpert.capture.inner import bodies
+from onnxpert.capture.packed import known_number, open_lengths
 from onnxpert.capture.places import guards_with_places, user_frames
-from onnxpert.core.types import GraphInput, InputKind
+from onnxpert.capture.reasoning import Frugal
+from onnxpert.core import whereabouts
+from onnxpert.core.bodies import is_custom
+from onnxpert.core.source import location
+from onnxpert.core.types import GraphInput, InputKind, Location
 
 aten = torch.ops.aten
 _READS_VALUE = frozenset({aten._local_scalar_dense.default, aten.item.default})
 _CONSTANT_ELEMENTS = 4096
+_WATCHED = 512
 
 
 def new_fake_mode() -> FakeTensorMode:
-    environment = ShapeEnv(
+    environment = Frugal(
         allow_scalar_outputs=True,
         allow_dynamic_output_shape_ops=True,
         duck_shape=False,  # two sizes that happen to be equal in the example are still two sizes
     )
-    return FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True)
+    # Without `export`, Python is told the value of a lone number and the file keeps it for ever.
+    return FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True, export=True)
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -43,10 +53,15 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     supports_higher_order_operators = True  # they arrive here, to be refused in plain words
 
     def __init__(
-        self, fake_mode: FakeTensorMode, names: Mapping[int, tuple[InputKind, str]]
+        self,
+        fake_mode: FakeTensorMode,
+        names: Mapping[int, tuple[InputKind, str]],
+        whole: frozenset[Any] = frozenset(),
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.fake_mode = fake_mode
+        # There is nothing at the address, and compiled code that was given it would end the process.
+        fake_mode._allow_unsafe_data_ptr_access = False
         self.graph = fx.Graph()
         self.inputs: list[GraphInput] = []
         self.modules: list[str] = [""]
@@ -57,10 +72,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._constants: dict[int, torch.Tensor] = {}  # id of a fake -> its known value
         self._by_storage: dict[int, list[fx.Node]] = {}
         self._last_placeholder: fx.Node | None = None
+        self._journal: list[tuple[torch.Tensor, fx.Node, fx.Node | None]] = []
+        self.examples: dict[fx.Node, Any] = {}  # placeholder -> the value it stands for
+        self.custom = Custom(self, whole)
+        self.watch: Callable[[], None] | None = None  # called every so many nodes
 
     # ---- inputs ----------------------------------------------------------------------------
 
-    def placeholder(self, entry: GraphInput, value: Any) -> fx.Node:
+    def placeholder(self, entry: GraphInput, value: Any, example: Any = None) -> fx.Node:
         # A weight is met in the middle of the run; placeholders stand together at the top.
         if self._last_placeholder is None:
             node = self.graph.placeholder(entry.name.replace(".", "_"))
@@ -69,6 +88,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 node = self.graph.placeholder(entry.name.replace(".", "_"))
         self._last_placeholder = node
         node.meta["val"] = value
+        self.examples[node] = entry.tensor if example is None else example
         self.inputs.append(entry)
         if isinstance(value, torch.Tensor):
             self._remember(value, node)
@@ -104,7 +124,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         kwargs = kwargs or {}
         if isinstance(func, HigherOrderOperator):
-            raise NotImplementedError(f"the recorder does not look inside `{func._name}`")
+            if func not in bodies():
+                raise NotImplementedError(f"the recorder does not look inside `{func._name}`")
+            with self:
+                return bodies()[func](*args, **kwargs)
         if (
             func is aten.lift_fresh.default
         ):  # torch.tensor(...) in forward: a constant, as it is now
@@ -114,30 +137,66 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if func in _READS_VALUE and id(args[0]) in self._constants:
             with unset_fake_temporarily():
                 return self._constants[id(args[0])].item()
+        if func in _READS_VALUE and (known := known_number(args[0])) is not None:
+            return known
         if torch.Tag.inplace_view in func.tags:
             self._keep_look(args[0])
+        if is_custom(func):
+            return self.custom.operator(func, args, kwargs)
         make = FAKES.get(func)
         out = NotImplemented if make is None else make(*args, **kwargs)
         if out is NotImplemented:
             out = func(*args, **kwargs)
-        if not self._worth_recording(func, out):
-            return out
+        if self.worth_recording(func, out):
+            self.write(func, args, kwargs, out)
+            self._propagate(func, args, kwargs, out)
+        return out
+
+    def write(self, target: Any, args: Any, kwargs: Mapping[str, Any], out: Any) -> fx.Node:
+        """One call, and what it gave."""
         node = self.graph.create_node(
             "call_function",
-            func,
-            _map(args, self._reference),
-            {key: _map(value, self._reference) for key, value in kwargs.items()},
-            name=func.overloadpacket.__name__,
+            target,
+            _map(tuple(args), self.reference),
+            {key: _map(value, self.reference) for key, value in kwargs.items()},
+            name=getattr(target, "overloadpacket", target).__name__,
         )
         self._describe(node, out)
-        self._propagate(func, args, kwargs, out)
-        return out
+        if self.watch is not None and len(self.graph.nodes) % _WATCHED == 0:
+            self.watch()
+        return node
+
+    def mark(self) -> Mark:
+        """What has been recorded so far; `take_back` forgets what came after."""
+        return len(self._journal), len(self.graph.nodes) - len(self.inputs), len(self.modules)
+
+    def since(self, mark: Mark) -> list[fx.Node]:
+        calls = [node for node in self.graph.nodes if node.op != "placeholder"]
+        return calls[mark[1] :]
+
+    def take_back(self, mark: Mark) -> None:
+        while len(self._journal) > mark[0]:
+            value, node, before = self._journal.pop()
+            if node.op == "placeholder":
+                continue  # a weight stays known
+            self._by_storage[value.untyped_storage()._cdata].remove(node)
+            if before is None:
+                self._nodes.pop(id(value), None)
+            else:
+                self._nodes[id(value)] = before
+        for node in reversed(self.since(mark)):
+            self.graph.erase_node(node)
+        del self.modules[mark[2] :]
+
+    def place(self) -> Location | None:
+        """The line of the model that is running."""
+        return location(user_frames(), self.modules[-1])
 
     def give(self, outputs: Iterable[Any]) -> None:
         """Ends the graph; an output may be a weight that nothing has read before."""
-        self.graph.output(tuple(self._reference(self._stand_in(output)) for output in outputs))
+        self.graph.output(tuple(self.reference(self._stand_in(output)) for output in outputs))
 
-    def _worth_recording(self, func: Any, out: Any) -> bool:
+    def worth_recording(self, func: Any, out: Any) -> bool:
         if isinstance(out, torch.Tensor) or func in _READS_VALUE:
             return True
         if isinstance(out, (list, tuple)):
@@ -148,6 +207,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         node.meta["val"] = out
         node.meta["frames"] = user_frames()
         node.meta["module"] = self.modules[-1]
+        if self.custom.running:
+            node.meta["function"] = self.custom.running[0]
         if isinstance(out, torch.Tensor):
             self._remember(out, node)
         elif isinstance(out, (list, tuple)):
@@ -158,6 +219,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     self._remember(item, part)
 
     def _remember(self, value: torch.Tensor, node: fx.Node) -> None:
+        self._journal.append((value, node, self._nodes.get(id(value))))
         self._nodes[id(value)] = node
         self._kept.append(value)
         self._by_storage.setdefault(value.untyped_storage()._cdata, []).append(node)
@@ -180,7 +242,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _is_ours(self, value: torch.Tensor) -> bool:
         return isinstance(value, FakeTensor) and value.fake_mode is self.fake_mode
 
-    def _reference(self, value: Any) -> Any:
+    def reference(self, value: Any) -> Any:
+        """The node of a tensor; anything else is itself."""
         if not isinstance(value, torch.Tensor):
             return value
         node = self._nodes.get(id(value))
@@ -256,9 +319,11 @@ def module_paths(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
 
     def enter(module: torch.nn.Module, _: Any) -> None:
         recorder.modules.append(paths.get(id(module), recorder.modules[-1]))
+        whereabouts.note(recorder.modules[-1])
 
     def leave(*_: Any) -> None:
         recorder.modules.pop()
+        whereabouts.note(recorder.modules[-1])
 
     before = torch.nn.modules.module.register_module_forward_pre_hook(enter)
     after = torch.nn.modules.module.register_module_forward_hook(leave)
@@ -304,10 +369,13 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(exporting())
         stack.enter_context(guards_with_places())
         stack.enter_context(without_fast_paths())
+        stack.enter_context(open_lengths())
         # A compiled part runs as the Python it was made from: what a compiler sees under this mode
         # is of no use to us, and what it keeps of it would spoil the user's next call.
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(module_paths(recorder, root))
+        stack.enter_context(FullWindows())
+        stack.enter_context(recorder.custom.functions())
         stack.enter_context(torch._C._AutoDispatchBelowAutograd())
         stack.enter_context(enable_python_dispatcher())
         stack.enter_context(recorder.fake_mode)
@@ -317,9 +385,12 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
 
 @contextmanager
 def naming_errors(recorder: Recorder) -> Iterator[None]:
-    """An exception of the model's remembers which submodule was running."""
+    """An exception of the model's remembers which submodule was running, and the sizes it names."""
     try:
         yield
     except Exception as error:
         error.module_path = recorder.modules[-1]  # type: ignore[attr-defined]
+        given = [node.meta["val"] for node in recorder.graph.nodes if node.op == "placeholder"]
+        named = [(entry.name, value) for entry, value in zip(recorder.inputs, given, strict=True)]
+        error.sizes = sizes_named(str(error), named)  # type: ignore[attr-defined]
         raise

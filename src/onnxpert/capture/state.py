@@ -23,13 +23,13 @@ def untouched(module: object, *, buffers: bool = False) -> Iterator[Changes]:
     if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
         yield changes
         return
-    before = [(name, part, _snapshot(part)) for name, part in module.named_modules()]
+    before = [(name, part, snapshot(part)) for name, part in module.named_modules()]
     kept = [(b, b._version, b.detach().clone()) for b in module.buffers()] if buffers else []
     try:
         yield changes
     finally:
-        for name, part, snapshot in before:
-            for key in _restore(part, snapshot):
+        for name, part, seen in before:
+            for key in restore(part, seen):
                 changes.attributes.append(f"{name}.{key}" if name else key)
         for buffer, version, value in kept:
             if buffer._version != version:
@@ -40,20 +40,22 @@ def untouched(module: object, *, buffers: bool = False) -> Iterator[Changes]:
 _TABLES = ("_parameters", "_buffers", "_modules")
 
 
-def _snapshot(part: torch.nn.Module) -> dict[str, Any]:
+def snapshot(part: Any) -> dict[str, Any]:
     """The attributes as they are; containers one level deep, since those are changed in place."""
     return {
         key: (value, value.copy() if type(value) in (dict, list, set) else None)
         for key, value in part.__dict__.items()
+        if key != "__builtins__"  # every module has Python's own, and nobody's to put back
     }
 
 
-def _restore(part: torch.nn.Module, snapshot: dict[str, Any]) -> Iterator[str]:
+def restore(part: Any, before: dict[str, Any]) -> Iterator[str]:
+    """Puts the attributes back, and names those that had changed."""
     now = part.__dict__
-    for key in [key for key in now if key not in snapshot]:
+    for key in [key for key in now if key not in before and key != "__builtins__"]:
         del now[key]
         yield key
-    for key, (value, copied) in snapshot.items():
+    for key, (value, copied) in before.items():
         if now.get(key, _MISSING) is not value:
             now[key] = value
             yield key

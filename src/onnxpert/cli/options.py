@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Action, ArgumentError, ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING, Any
 
 from onnxpert.cli.progress import Progress
@@ -55,6 +55,7 @@ def model_options(parser: ArgumentParser) -> None:
         "default: the sizes named in --input",
     )
     target_option(parser)
+    release_option(parser)
     parser.add_argument(
         "--repair",
         choices=("off", "safe", "all"),
@@ -62,7 +63,54 @@ def model_options(parser: ArgumentParser) -> None:
         help="which repairs may be made: none, those that keep every output (default), or all",
     )
     parser.add_argument(
+        "--precision",
+        choices=("float32", "float16", "bfloat16"),
+        help="what the file computes in; operators that would suffer stay in float32 "
+        "(default: the model's own)",
+    )
+    parser.add_argument(
+        "--randomness",
+        choices=("refuse", "allow"),
+        default="refuse",
+        help="a result that mixes computing and chance: an error (default), or proven in its "
+        "distribution",
+    )
+    parser.add_argument(
+        "--state",
+        choices=("refuse", "io"),
+        default="refuse",
+        help="what forward changes (a buffer, a cache): an error where it matters (default), or "
+        "inputs and outputs of the file",
+    )
+    parser.add_argument(
+        "--plugin",
+        dest="plugins",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a Python file (or module) with lowerings of your own; repeatable",
+    )
+    parser.add_argument(
+        "--custom-domain",
+        dest="custom_domains",
+        action=_Pairs,
+        default={},
+        metavar="NAMESPACE=DOMAIN",
+        help="keep the operators of torch.ops.NAMESPACE as nodes of that domain; repeatable",
+    )
+    kernel_option(parser)
+    parser.add_argument(
         "--no-verify", dest="verify", action="store_false", help="leave the proof out"
+    )
+
+
+def kernel_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--kernel-library",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a shared library that runs the nodes of custom domains in the proof; repeatable",
     )
 
 
@@ -72,6 +120,22 @@ def target_option(parser: ArgumentParser) -> None:
         default="ort-cpu",
         metavar="NAME",
         help="the runtime it is for (default: ort-cpu)",
+    )
+
+
+def repro_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--repro",
+        metavar="DIR",
+        help="for each blocker, a small script that shows it with torch alone, and an issue text",
+    )
+
+
+def release_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--runtime-version",
+        metavar="N.M",
+        help="the release of ONNX Runtime it is for, such as 1.17 (default: the installed one)",
     )
 
 
@@ -120,6 +184,18 @@ def _evaluated(model: Any, source: str) -> None:
             "leave --eval out",
         )
     model.eval()
+
+
+class _Pairs(Action):
+    """`A=B` given any number of times, as a mapping."""
+
+    def __call__(
+        self, _parser: ArgumentParser, namespace: Namespace, values: Any, _option: str | None = None
+    ) -> None:
+        name, equals, domain = str(values).partition("=")
+        if not (name and equals and domain):
+            raise ArgumentError(self, f"{values!r} is not a pair such as my=com.example")
+        setattr(namespace, self.dest, {**getattr(namespace, self.dest), name: domain})
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -6,12 +6,21 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from onnxpert.core.caches import cache_name, is_cache
 from onnxpert.core.types import Tree
 
 if TYPE_CHECKING:
     import torch
 
 Number = bool | int | float | complex
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WithState:
+    """What a model returned, and after it what it remembers, each under a name of its own."""
+
+    outputs: Tree
+    states: Mapping[str, Any]
 
 
 def flatten_outputs(tree: Tree) -> list[tuple[str, Any]]:
@@ -22,7 +31,24 @@ def flatten_outputs(tree: Tree) -> list[tuple[str, Any]]:
     in a file and is left out, as is anything that is neither a container nor a value (a string).
     Of an object of a class unknown to us, only what holds tensors counts: its numbers are
     settings, not results."""
+    if isinstance(tree, WithState):
+        return [*flatten_outputs(tree.outputs), *tree.states.items()]
     return [("_".join(path), leaf) for path, leaf in _walk(tree, (), frozenset())]
+
+
+def dropped_outputs(tree: Tree) -> list[tuple[str, str]]:
+    """What a model returned that is no tensor, number or None: its path, and the name of its class."""
+    return [("_".join(path), type(leaf).__name__) for path, leaf in _dropped(tree, ())]
+
+
+def _dropped(tree: Tree, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if tree is None or is_tensor(tree) or is_number(tree):
+        return
+    children = _children(tree)
+    for key, child in children or ():
+        yield from _dropped(child, (*path, str(key)))
+    if children is None and not flatten_outputs(tree):
+        yield path, tree
 
 
 def is_number(leaf: Any) -> TypeGuard[Number]:
@@ -43,7 +69,17 @@ def _walk(
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
     if is_tensor(tree) or (numbers and is_number(tree)):
         yield path, tree
-    elif id(tree) not in above:  # an object may hold itself
+    elif type(tree) not in (list, tuple, dict) and is_cache(tree):
+        for inner_path, leaf in _parts(tree, (), above, numbers=numbers):
+            yield (f"present.{cache_name(inner_path)}",), leaf
+    else:
+        yield from _parts(tree, path, above, numbers=numbers)
+
+
+def _parts(
+    tree: Tree, path: tuple[str, ...], above: frozenset[int], *, numbers: bool
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if id(tree) not in above:  # an object may hold itself
         children = _children(tree)
         inner = numbers if children is not None else False
         for key, child in _attributes(tree) if children is None else children:

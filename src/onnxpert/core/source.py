@@ -8,13 +8,29 @@ import os
 import re
 import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, TypeAlias
 
-from onnxpert.core.types import Location
+from onnxpert.core.types import Location, replace
 
 Frame: TypeAlias = tuple[str, int, str]  # file, line, function
+
+
+class Spot(tuple[str, int, str]):
+    """A frame that still knows which instruction was running: that gives the columns."""
+
+    code: CodeType
+    instruction: int
+
+
+def spot(code: CodeType, line: int, instruction: int) -> Spot:
+    found = Spot((code.co_filename, line, code.co_name))
+    found.code = code
+    found.instruction = instruction
+    return found
+
 
 _OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 _LIBRARIES = tuple(
@@ -28,7 +44,11 @@ _NEVER = tuple(f"{os.sep}{name}{os.sep}" for name in ("torch", "onnxscript", "on
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 
 
-_LAYERS = f"{os.sep}torch{os.sep}nn{os.sep}modules{os.sep}"
+_USER = 3
+_LAYERS = tuple(
+    os.sep + os.path.join(*parts) + os.sep
+    for parts in (("torch", "nn", "modules"), ("torch", "ao", "nn"))
+)
 _PLUMBING = ("module.py", "container.py")
 
 
@@ -40,7 +60,7 @@ def ownership(file: str) -> int:
     real = os.path.realpath(file)
     library = "site-packages" in real or "dist-packages" in real
     if library and any(part in real for part in _NEVER):
-        return int(_LAYERS in real and not real.endswith(_PLUMBING))
+        return int(any(part in real for part in _LAYERS) and not real.endswith(_PLUMBING))
     if library:
         return 2
     return 0 if real.startswith(_LIBRARIES) else 3
@@ -61,8 +81,52 @@ def location(frames: Sequence[Frame], module: str = "") -> Location | None:
     frame = choose(frames)
     if frame is None:
         return None
+    calls = [_written(f) for f in _before(frame, frames) if ownership(f[0]) == _USER]
+    place = _written(frame)
+    return replace(place, module=module, calls=tuple(calls)) if module or calls else place
+
+
+def _before(frame: Frame, frames: Sequence[Frame]) -> Iterable[Frame]:
+    """The calls that led to a frame; a library's own are nobody's business but the library's."""
+    return frames[: next(i for i, other in enumerate(frames) if other is frame)]
+
+
+# A call site that many nodes share is looked up once; the code is kept so that its id stays its own.
+_WRITTEN: dict[tuple[int, int], tuple[CodeType, Location]] = {}
+
+
+def _written(frame: Frame) -> Location:
+    """What stands at a frame, with the columns of the expression where Python knows them."""
     file, line, function = frame
-    return Location(file, line, module, function, linecache.getline(file, line).strip())
+    if not isinstance(frame, Spot):
+        return Location(file, line, "", function, linecache.getline(file, line).strip())
+    key = (id(frame.code), frame.instruction)
+    known = _WRITTEN.get(key)
+    if known is None:
+        text = linecache.getline(file, line)
+        start, end = _columns(frame, text)
+        place = Location(file, line, "", function, text.strip(), start, end)
+        known = _WRITTEN[key] = (frame.code, place)
+    return known[1]
+
+
+def written_at(code: CodeType, module: str = "") -> Location:
+    """Where a function is written: the line of its first statement's `def`."""
+    file, line = code.co_filename, code.co_firstlineno
+    text = linecache.getline(file, line).strip()
+    return Location(file, line, module, code.co_name, text)
+
+
+def _columns(frame: Spot, text: str) -> tuple[int, int]:
+    """The first column of the running expression and the one past its last, from 1; (0, 0): unknown."""
+    found = next(islice(frame.code.co_positions(), frame.instruction // 2, None), None)
+    if found is None or found[0] != frame[1] or found[2] is None or found[3] is None:
+        return 0, 0
+    raw = text.encode()  # Python counts bytes
+    start = len(raw[: found[2]].decode(errors="replace"))
+    whole = len(text.rstrip())
+    end = len(raw[: found[3]].decode(errors="replace")) if found[1] == found[0] else whole
+    return (start + 1, end + 1) if start < end <= whole else (0, 0)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -74,8 +138,7 @@ def parse_trace(text: str) -> tuple[Frame, ...]:
 def of_traceback(traceback: TracebackType | None) -> tuple[Frame, ...]:
     frames: list[Frame] = []
     while traceback is not None:
-        code = traceback.tb_frame.f_code
-        frames.append((code.co_filename, traceback.tb_lineno, code.co_name))
+        frames.append(spot(traceback.tb_frame.f_code, traceback.tb_lineno, traceback.tb_lasti))
         traceback = traceback.tb_next
     return tuple(frames)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onnxpert.core.collect import collect
-from onnxpert.core.types import Finding, replace
+from onnxpert.core.types import Finding, Hit, replace
 from onnxpert.diagnose import rules
 from onnxpert.diagnose.rule import Rule
 
@@ -33,7 +33,27 @@ def _findings(rule: Rule, evidence: Any) -> Iterable[Finding]:
         severity = hit.severity or rule.severity
         key = (hit.message, hit.at and (hit.at.file, hit.at.line))
         if key in merged:
-            merged[key] = replace(merged[key], count=merged[key].count + 1)
+            merged[key] = _again(merged[key], hit)
         else:
-            merged[key] = Finding(rule.id, severity, hit.message, hit.at, hit.help, hit.notes)
+            stack = hit.at.calls if hit.at else ()
+            at = replace(hit.at, calls=()) if stack else hit.at
+            merged[key] = Finding(
+                rule.id,
+                severity,
+                hit.message,
+                at,
+                hit.help,
+                hit.notes,
+                modules=(at.module,) if at and at.module else (),
+                stack=stack,
+            )
     return merged.values()
+
+
+def _again(finding: Finding, hit: Hit) -> Finding:
+    """The same once more, as in each layer of a loop: counted, and its module named."""
+    module = hit.at.module if hit.at else ""
+    new = (module,) if module and module not in finding.modules else ()
+    return replace(  # type: ignore[no-any-return]
+        finding, count=finding.count + 1, modules=(*finding.modules, *new)
+    )

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import StrEnum, auto
 
-from onnxpert.core.types import CaptureFailed, Failure
+from onnxpert.core.types import Asked, Blocker, CaptureFailed, Failure, Severity
 
 
 class Cause(StrEnum):
     """The root of a failed capture."""
 
-    PROBLEM = auto()  # the call itself: loading said it already
+    PROBLEM = auto()  # the call, or the model before any call: said of what was loaded
     DTYPE = auto()  # the model refuses the example's dtype
     SMALL = auto()  # ... its size
-    REFUSED = auto()  # ... for a reason of its own
+    INDEX = auto()  # ... an index in it
+    MISFIT = auto()  # ... its shape
+    INTEGER = auto()  # ... that it is whole numbers
+    LONE = auto()  # ... that there is but one of it, in training mode
+    DEVICE = auto()  # the model asks for a device that is not there
+    MEMORY = auto()  # ... for more memory than there is
+    REFUSED = auto()  # the model refuses the example for a reason of its own
     BRANCH = auto()  # Python branches on a tensor's value
     VALUE = auto()  # Python takes a value out of a tensor
+    SHAPE = auto()  # a custom operator does not say the shape of its result
     OTHER = auto()
 
 
@@ -27,17 +35,100 @@ _VALUE = re.compile(
 )
 
 
+_SHAPELESS = "MissingFakeError"
+
+
+# What torch says when a model refuses its example; tried on torch 2.13 and 2.15.
+_REFUSALS = {
+    Cause.INDEX: r"index out of range in self|index \S+ is out of bounds",
+    Cause.LONE: r"Expected more than 1 value per channel when training",
+    Cause.DEVICE: r"not compiled with CUDA|No CUDA GPUs|NVIDIA driver|same device|not linked with",
+    Cause.MEMORY: r"can't allocate memory|out of memory|bad_alloc|Unable to allocate",
+    Cause.INTEGER: (
+        r"not implemented for '(Long|Int|Short|Char|Byte)'|got (Long|Int) and |"
+        r"found dtype (Long|Int)|but found (Long|Int)|expected \w+ but got (Long|Int)|"
+        r"expected one dtype, got int"
+    ),
+    Cause.MISFIT: (
+        r"shapes cannot be multiplied|must match the size of tensor|to have \d+ channels|"
+        r"is invalid for input of size|Expected \d+D .*input|Given normalized_shape|"
+        r"must be equal to input_size|Sizes of tensors must match|size mismatch"
+    ),
+}
+
+
+def _refusal(eager: Failure) -> Cause:
+    if eager.kind == "MemoryError":
+        return Cause.MEMORY
+    for kind, pattern in _REFUSALS.items():
+        if re.search(pattern, eager.text):
+            return kind
+    return Cause.REFUSED
+
+
+def described(failed: CaptureFailed) -> Iterator[str]:
+    """The inputs of the example, each in a word."""
+    for leaf in failed.loaded.leaves:
+        if hasattr(leaf.value, "shape"):
+            dtype = str(leaf.value.dtype).removeprefix("torch.")
+            yield f"{leaf.name}: {dtype}{list(leaf.value.shape)}"
+        else:
+            yield f"{leaf.name}: {leaf.value!r}"
+
+
 def cause(failed: CaptureFailed) -> Cause:
-    if failed.loaded.problems:
+    if failed.loaded.problems or evidence(failed).kind == "UnmadeWeightsError":
         return Cause.PROBLEM
     if failed.eager is not None:
         if failed.casts:
             return Cause.DTYPE
-        return Cause.SMALL if failed.sizes else Cause.REFUSED
+        return Cause.SMALL if failed.sizes else _refusal(failed.eager)
     first = evidence(failed)
+    if first.kind == _SHAPELESS:
+        return Cause.SHAPE
     if first.kind == "GuardOnDataDependentSymNode" or "data-dependent" in first.text:
         return Cause.BRANCH
     return Cause.VALUE if _VALUE.search(f"{first.kind} {first.text}") else Cause.OTHER
+
+
+_KINDS = {Cause.BRANCH: Asked.BRANCH, Cause.VALUE: Asked.NUMPY, Cause.OTHER: Asked.CALL}
+
+
+def blockers(failed: CaptureFailed, *kinds: Asked) -> Iterator[Blocker]:
+    """What stands in the way: all that the scout met, else what stopped the strategies."""
+    if failed.blockers:
+        rest = [one for one in failed.blockers if not one.text.startswith(_SHAPELESS)]
+        yield from (blocker for blocker in rest if blocker.asked in kinds)
+        return
+    kind = _KINDS.get(cause(failed))
+    if kind in kinds and kind is not None:
+        said = evidence(failed)
+        yield Blocker(kind, f"{said.kind}: {said.text}", said.location)
+
+
+def shapeless(failed: CaptureFailed) -> Iterator[Blocker]:
+    """The custom operators that say nothing of their result's shape."""
+    known = [one for one in failed.blockers if one.text.startswith(_SHAPELESS)]
+    first = evidence(failed) if failed.attempts or failed.eager else None
+    if not known and first is not None and first.kind == _SHAPELESS:
+        known = [Blocker(Asked.CALL, f"{first.kind}: {first.text}", first.location)]
+    yield from known
+
+
+def said(blocker: Blocker) -> str:
+    """What torch said, in one line and without the symbols that mean something to torch only."""
+    first = blocker.text.splitlines()[0]
+    return first.partition(" (unhinted")[0].partition(". If you")[0].rstrip(".")
+
+
+# What the file can say by itself, as long as what they lead to can be followed.
+_SAYABLE = frozenset({Asked.BRANCH, Asked.LOOP, Asked.ASSERTION})
+
+
+def severity(failed: CaptureFailed) -> Severity:
+    """How bad a question about data is: beside a true obstacle, it may be none of its own."""
+    alone = all(blocker.asked in _SAYABLE for blocker in failed.blockers)
+    return Severity.ERROR if alone else Severity.WARNING
 
 
 def evidence(failed: CaptureFailed) -> Failure:

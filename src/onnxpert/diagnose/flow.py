@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from onnxpert.core.types import Captured
+from onnxpert.core.types import Captured, InputKind
+from onnxpert.diagnose.modes import FLAGS
 
 if TYPE_CHECKING:
     from torch import fx
@@ -47,18 +48,74 @@ def writes(captured: Captured) -> Iterator[tuple[int, fx.Node]]:
 
 
 def reaches_output(captured: Captured, index: int) -> bool:
-    """Whether any output depends on a graph input, through values or through shared storage."""
+    """Whether any output depends on a graph input: through values, shared storage, or numbers that
+    Python took out of a tensor and went on with."""
     nodes = list(captured.root.graph.nodes)
     start = [node for node in nodes if node.op == "placeholder"][index]
-    touched, storages = {start}, {_storage(start)}
+    touched, storages = {start}, {_storage(start)} - {None}
+    symbols = _symbols(start.meta.get("val"))
     for node in nodes:
         inputs = node.all_input_nodes
+        depends = any(i in touched or _storage(i) in storages for i in inputs)
+        depends = depends or not symbols.isdisjoint(_symbols((node.args, node.kwargs)))
         if node.op == "output":
-            return any(i in touched or _storage(i) in storages for i in inputs)
-        if any(given in touched for given in inputs):
+            return depends
+        if depends:
             touched.add(node)
-            storages.update(_storage(given) for given in _written(node))
-            storages.discard(None)
+            storages.update({_storage(given) for given in _written(node)} - {None})
+            symbols |= _symbols(node.meta.get("val")) if not _is_tensor(node) else set()
         elif node is not start and _storage(node) in storages:
             touched.add(node)
     return False
+
+
+def _is_tensor(node: fx.Node) -> bool:
+    return hasattr(node.meta.get("val"), "untyped_storage")
+
+
+def _symbols(value: Any) -> set[Any]:
+    """The numbers unknown to torch that a value is made of: sizes, and what was read from tensors."""
+    if isinstance(value, (list, tuple)):
+        return set().union(*map(_symbols, value))
+    if isinstance(value, Mapping):
+        return _symbols(tuple(value.values()))
+    if isinstance(value, slice):
+        return _symbols((value.start, value.stop, value.step))
+    if hasattr(value, "free_symbols"):  # a bare expression
+        return set(value.free_symbols)
+    node: Any = getattr(value, "node", None)
+    return set(node.expr.free_symbols) if hasattr(node, "expr") else set()
+
+
+# They may draw, but computing is what they are for.
+_COMPUTING = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu", "scaled_dot_product_attention"})
+
+
+def draws(node: fx.Node) -> bool:
+    """Whether a call gives random numbers; the tag is torch's own, as of 2.13 and 2.15."""
+    import torch
+
+    packet = getattr(node.target, "overloadpacket", None)
+    name = getattr(packet, "__name__", "")
+    if name in FLAGS:
+        return False  # in training mode, which is said in its own words
+    tagged = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+    return tagged and name not in _COMPUTING
+
+
+def boundary(captured: Captured) -> Iterator[tuple[str, str, Any]]:
+    """What goes in and comes out: "input" or "output", its name, and its value while tracing."""
+    nodes = captured.root.graph.nodes
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    for entry, node in zip(captured.inputs, placeholders, strict=True):
+        if entry.kind is InputKind.USER:
+            yield "input", entry.name, node.meta.get("val")
+    outputs = next(node for node in nodes if node.op == "output").args[0]
+    for index, output in enumerate(outputs):
+        names = captured.output_names
+        name = names[index] if index < len(names) else ""
+        yield (
+            "output",
+            name or str(index),
+            output.meta.get("val") if hasattr(output, "meta") else output,
+        )

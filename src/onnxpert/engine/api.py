@@ -9,9 +9,10 @@ from typing import Any, Unpack
 
 from onnxpert.core.errors import ExportError, UsageError
 from onnxpert.core.types import Request
+from onnxpert.engine.budget import limited, within
 from onnxpert.engine.clock import Progress
-from onnxpert.engine.options import Options, positional, request, spelled_out
-from onnxpert.report import Report
+from onnxpert.engine.options import Options, positional, request, several, spelled_out
+from onnxpert.report import Action, Report
 
 
 @spelled_out
@@ -29,9 +30,7 @@ def export(
     file is proven, or `verify=False` asked for it unproven; with `f=None` nothing is kept at all.
     Raises ExportError, with every reason in its text and in `.report`, when it cannot be done, and
     UsageError when the call itself cannot be right."""
-    from onnxpert.engine import pipeline
-
-    report = pipeline.export(request(model, args, f, options), progress)
+    report = _walk(request(model, args, f, options), progress, Action.EXPORT)
     if not report.ok:
         raise ExportError(report)
     return report
@@ -47,9 +46,26 @@ def diagnose(
     **options: Unpack[Options],
 ) -> Report:
     """Everything `export` would say, and no file. Never raises for what a model does."""
+    return _walk(request(model, args, f, options), progress, Action.DIAGNOSE)
+
+
+def _walk(asked: Request, progress: Progress | None, action: Action) -> Report:
+    """Here, or in a child process where there are limits to keep."""
     from onnxpert.engine import pipeline
 
-    return pipeline.rehearse(request(model, args, f, options), progress)
+    budget, asked = limited(asked)
+    walk = pipeline.export if action is Action.EXPORT else pipeline.rehearse
+    if not budget:
+        return walk(asked, progress)
+    return within(
+        budget,
+        lambda told: walk(asked, told),
+        progress,
+        action=action,
+        model=type(asked.model).__name__,
+        target=asked.target,
+        path=asked.path if action is Action.EXPORT else None,
+    )
 
 
 def verify(
@@ -59,15 +75,25 @@ def verify(
     *,
     kwargs: Mapping[str, Any] | None = None,
     target: str = "ort-cpu",
+    kernel_library: Any = (),
     progress: Progress | None = None,
 ) -> Report:
-    """Whether an ONNX file, from whatever exporter, computes what `model` computes."""
+    """Whether an ONNX file, from whatever exporter, computes what `model` computes.
+
+    `kernel_library` is the path, or paths, of what runs nodes of custom domains."""
     from onnxpert.engine import pipeline
 
     file = Path(fspath(path))
     if not file.is_file():
         raise UsageError(f"there is no file {file}", "give the path of an ONNX file")
-    request = Request(model, positional(args), dict(kwargs or {}), file, target=target)
+    request = Request(
+        model,
+        positional(args),
+        dict(kwargs or {}),
+        file,
+        target=target,
+        kernel_library=several(kernel_library),
+    )
     return pipeline.verify(request, file, progress)
 
 

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from onnxpert import __version__
 from onnxpert.engine import installation
 from onnxpert.engine.installation import Package, Problem, versions
+from onnxpert.engine.kernels import Kernels, kernels
+from onnxpert.engine.plan import DEFAULT_IR
 from onnxpert.report import json
 from onnxpert.report.grid import grid
 from onnxpert.report.line import Line, Part, Role, line
 from onnxpert.targets import Target, find
+from onnxpert.targets.releases import Release, release
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -46,7 +49,11 @@ class Diagnosis:
     providers: tuple[str, ...]  # of ONNX Runtime
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
-    schema: int = 1
+    schema: int = 2
+    kernels: Kernels | None = None  # of ONNX Runtime on the CPU, asked of itself
+    runtime_version: str = ""  # the release that was asked about
+    accepts: Limits | None = None  # by that release
+    mend: str = ""  # the one command that mends it all
 
     @property
     def ok(self) -> bool:
@@ -68,14 +75,17 @@ class Diagnosis:
         return Painted(lambda width: _lines(self, width))
 
 
-def examine(target: str | None = None) -> Diagnosis:
-    """Look at everything. Raises UsageError for a target that does not exist."""
+def examine(target: str | None = None, runtime_version: str | None = None) -> Diagnosis:
+    """Look at everything. Raises UsageError for a target, or a release, that does not exist."""
     chosen = find(target or "ort-cpu")
+    named = release(runtime_version) if runtime_version else None
     found = installation.packages()
     sound = {each.name for each in found if each.version and not each.error}
     writes = _onnx_limits() if "onnx" in sound else None
     runtime = next((each.name for each in found if each.name.startswith("onnxruntime")), "")
     takes = _runtime_limits(chosen) if {"onnx", runtime} <= sound else None
+    accepts = Limits(named.opset, named.ir_version) if named else None
+    problems = (*installation.problems(found), *_too_low(chosen, takes, writes))
     return Diagnosis(
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",
@@ -85,8 +95,16 @@ def examine(target: str | None = None) -> Diagnosis:
         takes=takes,
         writes=writes,
         providers=_providers() if runtime in sound else (),
-        problems=(*installation.problems(found), *_too_low(chosen, takes, writes)),
-        notes=(*installation.notes(found), *_apart(chosen, takes, writes)),
+        problems=problems,
+        notes=(
+            *installation.notes(found),
+            *_apart(chosen, takes, writes),
+            *_older(named, chosen, accepts),
+        ),
+        kernels=kernels() if runtime in sound else None,
+        runtime_version=str(named) if named else "",
+        accepts=accepts,
+        mend=installation.mend(problems),
     )
 
 
@@ -130,6 +148,17 @@ def _apart(target: Target, takes: Limits | None, writes: Limits | None) -> Itera
         )
 
 
+def _older(named: Release | None, target: Target, accepts: Limits | None) -> Iterator[str]:
+    """What to do for a release that takes less than is written by default."""
+    if named is None or accepts is None:
+        return
+    if accepts.opset < target.default_opset or accepts.ir_version < DEFAULT_IR:
+        yield (
+            f"for ONNX Runtime {named}: onnxpert export --runtime-version {named}, "
+            "or a newer runtime there"
+        )
+
+
 def _lines(found: Diagnosis, width: int | None = None) -> Iterator[Line]:
     many = len(found.problems)
     bad = "1 problem" if many == 1 else f"{many} problems"
@@ -146,6 +175,9 @@ def _lines(found: Diagnosis, width: int | None = None) -> Iterator[Line]:
         yield Line()
         yield line(("problem", Role.BAD), (f": {problem.message}", Role.STRONG), hang=2)
         yield line(("   = ", Role.LABEL), ("help: ", Role.STRONG), problem.cure, hang=7)
+    if len(found.problems) > 1 and found.mend:
+        yield Line()
+        yield line(("all of it", Role.LABEL), f": {found.mend}", hang=2)
 
 
 def _row(each: Package) -> tuple[Part, ...]:
@@ -159,6 +191,14 @@ def _row(each: Package) -> tuple[Part, ...]:
 def _runtime(found: Diagnosis) -> Iterator[Line]:
     takes = f"takes up to {found.takes}" if found.takes else "could not be asked what it takes"
     yield line(("runtime", Role.LABEL), f"  {found.target} {takes}", hang=9)
+    if found.accepts:
+        yield line(
+            f"         ONNX Runtime {found.runtime_version} takes up to {found.accepts}", hang=9
+        )
+    if found.kernels:
+        dtypes = ", ".join(f"{name} {many}" for name, many in found.kernels.dtypes.items())
+        yield line(f"         {found.kernels.operators} operators on the CPU, by dtype:", hang=9)
+        yield line(f"         {dtypes}", hang=9)
     if found.providers:
         names = ", ".join(name.removesuffix("ExecutionProvider") for name in found.providers)
         yield line(f"         ONNX Runtime can run on: {names}", hang=9)

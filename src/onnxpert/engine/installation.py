@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.metadata
 import json
 import platform
@@ -13,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from typing import TYPE_CHECKING
+
+from onnxpert.core.types import Misfit
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -134,6 +137,36 @@ def problems(found: Iterable[Package]) -> tuple[Problem, ...]:
     """Everything about the installed packages that does not fit, each with its cure."""
     found = tuple(found)
     return (*_absent(found), *_doubled(), *_versions_apart(found), *_broken(found))
+
+
+def mend(problems: Iterable[Problem]) -> str:
+    """One command for all of them: what is missing in one call, the rest in the order of need."""
+    cures = list(dict.fromkeys(problem.cure for problem in problems))
+    plain = [cure.removeprefix("pip install ") for cure in cures if _is_plain(cure)]
+    rest = [cure for cure in cures if not _is_plain(cure)]
+    return " && ".join(([f"pip install {' '.join(plain)}"] if plain else []) + rest)
+
+
+def _is_plain(cure: str) -> bool:
+    return cure.startswith("pip install ") and " -" not in cure and "&&" not in cure
+
+
+@functools.cache
+def misfits() -> tuple[Misfit, ...]:
+    """The same from metadata alone, without an import: once per process, for every export."""
+    names = {**NEEDED, **OPTIONAL}
+    installed = [
+        Package(present[0], _version(present[0]), name in NEEDED)
+        for name, choices in names.items()
+        if (present := _present(choices))
+    ]
+    needed = [each for each in installed if each.needed]
+    core = (*_doubled(), *_versions_apart(needed))
+    rest = [each for each in _versions_apart(installed) if each not in core]
+    return (
+        *(Misfit(each.message, each.cure, True) for each in core),
+        *(Misfit(each.message, each.cure, False) for each in rest),
+    )
 
 
 def notes(found: Iterable[Package]) -> tuple[str, ...]:

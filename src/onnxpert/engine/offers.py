@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from onnxpert.core.types import (
     Boundary,
     Bounded,
+    Crossed,
+    DimSpec,
     Loaded,
     Lowered,
     Symbol,
@@ -15,6 +17,8 @@ from onnxpert.core.types import (
     Verified,
     replace,
 )
+from onnxpert.engine.withdrawals import respecified
+from onnxpert.lower.boundaries import broken
 
 
 def _sources(lowered: Lowered, boundary: Boundary) -> set[tuple[str, int]]:
@@ -22,9 +26,24 @@ def _sources(lowered: Lowered, boundary: Boundary) -> set[tuple[str, int]]:
     return {
         source
         for symbol in lowered.symbols
-        if symbol.name in boundary.sizes
+        if symbol.name in boundary.guard.symbols
         for source in symbol.sources
     }
+
+
+def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
+    """For each failure the assumption that it is beyond of, the plainest if there are several.
+
+    What does not hold at the example either belongs to another side of a branch."""
+    example = verified.rows[0].sizes if verified.rows else {}
+    held = [boundary for boundary in lowered.boundaries if not broken(boundary, example)]
+    for row in verified.rows:
+        if row.verdict is Verdict.FAIL:
+            beyond = [boundary for boundary in held if broken(boundary, row.sizes)]
+            if beyond:
+                # torch itself asks whether sizes are not 0 or 1; a model compares them.
+                first = min(beyond, key=lambda b: ("Ne(" in b.guard.expr, len(b.guard.expr)))
+                yield Crossed(first, row, first.guard.expr)
 
 
 def asked_for(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
@@ -38,26 +57,40 @@ def asked_for(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
     )
 
 
-def fixed(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> Loaded:
-    """The same model with those dimensions as the example has them."""
+def narrowed(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> Loaded:
+    """The same model with those dimensions in the range that the boundary leaves, or as they are."""
     sources = _sources(lowered, boundary)
-    leaves = tuple(
-        replace(
-            leaf,
-            dims=tuple(
-                (axis, spec) for axis, spec in leaf.dims if (leaf.name, axis) not in sources
-            ),
-        )
-        for leaf in loaded.leaves
-    )
-    return replace(loaded, leaves=leaves)  # type: ignore[no-any-return]
+    low, high = _range(lowered, boundary)
+
+    def change(spec: DimSpec) -> DimSpec | None:
+        if low is None:
+            return None
+        lower, upper = max(spec.lower or 0, low), high if spec.upper is None else spec.upper
+        return replace(spec, lower=lower, upper=upper)  # type: ignore[no-any-return]
+
+    return respecified(loaded, sources, change)
+
+
+def _range(lowered: Lowered, boundary: Boundary) -> tuple[int | None, int | None]:
+    """The sizes around the example's at which an assumption holds; None where they are no range."""
+    symbols = [symbol for symbol in lowered.symbols if symbol.name in boundary.guard.symbols]
+    if len(symbols) != 1 or len(boundary.guard.symbols) != 1:
+        return None, None
+    (symbol,) = symbols
+    last = 4 * symbol.example + max(boundary.sizes.values(), default=0) + 64
+    held = [n for n in range(1, last) if not broken(boundary, {symbol.name: n})]
+    if len(held) < 2 or held[-1] - held[0] + 1 != len(held) or symbol.example not in held:
+        return None, None
+    return held[0], held[-1] if held[-1] < last - 1 else None
 
 
 def bounds(lowered: Lowered) -> Iterator[Bounded]:
     """The sizes that have an end, each with the line that set it."""
     for symbol in lowered.symbols:
         if symbol.lower > 1 or symbol.upper is not None:
-            places = [b.guard.location for b in lowered.boundaries if symbol.name in b.sizes]
+            places = [
+                b.guard.location for b in lowered.boundaries if symbol.name in b.guard.symbols
+            ]
             yield Bounded(symbol, next((place for place in places if place is not None), None))
 
 

@@ -12,10 +12,16 @@ from typing import Any, TypedDict, TypeVar
 
 from onnxpert.core.errors import UsageError
 from onnxpert.core.types import Request
+from onnxpert.engine.budget.limits import read_bytes, read_seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_CHOICES = {"repair": ("off", "safe", "all")}
+_CHOICES = {
+    "repair": ("off", "safe", "all"),
+    "precision": ("", "float32", "float16", "bfloat16"),
+    "randomness": ("refuse", "allow"),
+    "state": ("refuse", "io"),
+}
 
 
 class Options(TypedDict, total=False):
@@ -29,10 +35,21 @@ class Options(TypedDict, total=False):
     opset_version: int | None
     dynamic_axes: Any
     dynamic_shapes: Any  # everything torch.export takes, or "auto"
+    examples: Sequence[Any] | None  # further inputs: what differs is dynamic, and all are proven
     target: str
     repair: str  # "off", "safe" or "all"
     verify: bool
     external_data: bool
+    plugins: Any  # a lowering, a module, a path of a Python file, or several of these
+    custom_domains: Mapping[str, str] | None  # namespace or operator -> the domain of its nodes
+    kernel_library: Any  # path, or paths, of what runs the nodes of those domains
+    precision: str  # "float32", "float16" or "bfloat16": what the file computes in
+    randomness: str  # "refuse" or "allow": results that mix computing and chance
+    state: str  # "refuse", or "io": what forward changes becomes inputs and outputs
+    repro: str | PathLike[str] | None  # folder for scripts that show what blocks with torch alone
+    runtime_version: str  # "1.17": the file is for that release of ONNX Runtime
+    timeout: float | None  # seconds; with it, the walk is in a child process
+    max_memory: int | str | None  # bytes, or such as "8G"; the same
 
 
 def request(model: Any, args: Any, path: str | PathLike[str] | None, options: Options) -> Request:
@@ -41,12 +58,39 @@ def request(model: Any, args: Any, path: str | PathLike[str] | None, options: Op
     given = {name: value for name, value in options.items() if value is not None}
     for name in given.keys() & {"input_names", "output_names"}:
         given[name] = tuple(given[name])  # type: ignore[arg-type]
+    for name, read in (
+        ("timeout", read_seconds), ("max_memory", read_bytes), ("repro", Path)
+    ):  # fmt: skip
+        if name in given:
+            given[name] = read(given[name])  # type: ignore[arg-type]
+    for name in given.keys() & {"plugins", "kernel_library"}:  # one may be given bare
+        given[name] = several(given[name])
+    given_args = positional(args)
+    examples = [example(each) for each in options.get("examples") or ()]
+    if examples and not given_args and not given.get("kwargs"):  # the first of them is the example
+        given_args, given["kwargs"] = examples.pop(0)
+    given["examples"] = tuple(examples)
     return Request(
         model=model,
-        args=positional(args),
+        args=given_args,
         path=None if path is None else Path(fspath(path)),
         **given,  # type: ignore[arg-type]
     )
+
+
+def several(value: Any) -> tuple[Any, ...]:
+    """What may be given as one or as many."""
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def example(given: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """`args`, `(args, kwargs)` or `kwargs`: what a call may be given as an example of its inputs."""
+    if isinstance(given, Mapping):
+        return (), given
+    pair = isinstance(given, (tuple, list)) and len(given) == 2
+    if pair and isinstance(given[0], (tuple, list)) and isinstance(given[1], Mapping):
+        return tuple(given[0]), given[1]
+    return positional(given), {}
 
 
 def positional(args: Any) -> tuple[Any, ...]:

@@ -63,7 +63,7 @@ class Index:
                 Part(rule.id, _ROLES[rule.severity]),
                 Part(rule.severity.value),
                 Part(rule.name, Role.STRONG),
-                Part(_gist(rule)),
+                Part(gist(rule)),
             )
             for rule in self.rules
         ]
@@ -107,7 +107,7 @@ def index() -> Index:
     return Index(tuple(rules[id] for id in sorted(rules)))
 
 
-def _gist(rule: Rule) -> str:
+def gist(rule: Rule) -> str:
     """The first sentence of the page."""
     text = " ".join(rule.section("What it does").split())
     first, stop, _ = text.partition(". ")

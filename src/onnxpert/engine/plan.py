@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from onnxpert.core.types import Plan, Request
 from onnxpert.targets import Target
+from onnxpert.targets.releases import release
 
+DEFAULT_IR = 10
 # The IR version that came with each opset; node metadata (source lines) came with IR 10.
-_IR = {**dict.fromkeys(range(7, 23), 10), 23: 11, 24: 11, 25: 12, 26: 13}
+_IR = {**dict.fromkeys(range(7, 23), DEFAULT_IR), 23: 11, 24: 11, 25: 12, 26: 13}
+
+
+def _limits(request: Request, target: Target) -> tuple[int, int] | None:
+    """Of the installed runtime, and of the release that the file is for."""
+    here = target.limits()
+    if not request.runtime_version:
+        return here
+    there = release(request.runtime_version)
+    opset, ir_version = here or (there.opset, there.ir_version)
+    return min(opset, there.opset), min(ir_version, there.ir_version)
 
 
 def plan(request: Request, target: Target) -> Plan:
     """What was asked, or what the target likes best within what the installed runtime takes."""
-    limits = target.limits()
+    limits = _limits(request, target)
     highest_opset, highest_ir = limits or (target.opsets[-1], max(_IR.values()))
     highest = min(highest_opset, target.opsets[-1])
     opset = request.opset_version or min(target.default_opset, highest)
+    # What cannot be had is said; the other reasons are looked for at the nearest that can.
+    opset = max(target.opsets[0], min(opset, highest))
     return Plan(
         opset=opset,
         ir_version=min(_IR.get(opset, 10), highest_ir),

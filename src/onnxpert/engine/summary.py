@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from onnxpert import __version__
 from onnxpert.core.types import Captured, Lowered
+from onnxpert.engine import quotes
 from onnxpert.engine.installation import versions
+from onnxpert.engine.picture import marked, type_of
 from onnxpert.report import Action, Report
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ def summarise(walk: Walk, action: Action, path: Path | None) -> Report:
         repairs=tuple(walk.repairs),
         symbols=lowered.symbols if lowered else (),
         version=__version__,
+        rules=quotes.notes(walk.findings),
+        checked=quotes.checked(),
+        excerpts=quotes.excerpts(walk.findings, walk.divergence),
+        graph=marked(walk.graph, walk.findings, walk.divergence) if walk.graph else None,
     )
 
 
@@ -53,10 +59,4 @@ def _signature(lowered: Lowered | None, side: str) -> tuple[str, ...]:
     if lowered is None:
         return ()
     values = getattr(lowered.model.graph, side)
-    return tuple(f"{value.name}: {_type(value)}" for value in values)
-
-
-def _type(value: Any) -> str:
-    dtype = value.dtype.numpy().name if value.dtype is not None else "?"
-    sizes = ", ".join(str(size) for size in value.shape) if value.shape is not None else "..."
-    return f"{dtype}[{sizes}]"
+    return tuple(f"{value.name}: {type_of(value)}" for value in values)

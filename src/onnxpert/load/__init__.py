@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from onnxpert.core.collect import collect
 from onnxpert.core.types import InputLeaf, Loaded, Request
 from onnxpert.load import sources
-from onnxpert.load.copies import copied
+from onnxpert.load.copies import copied, is_partial
 from onnxpert.load.dynamic import read_wishes
+from onnxpert.load.examples import read_examples
+from onnxpert.load.explicit_state import exposed
 from onnxpert.load.inputs import read_inputs
+from onnxpert.load.layouts import sparse_problems
 from onnxpert.load.location import forward_location
 from onnxpert.load.model import check_model, has_pre_hooks, own_example
 from onnxpert.load.signature import bind, given_call, signature_of
@@ -27,6 +30,7 @@ def load(request: Request) -> Loaded:
     call = bind(signature, *given_call(signature, args, kwargs))
     inputs = read_inputs(call.bound)
     wishes = read_wishes(request, inputs, signature)
+    examples = read_examples(request.examples, inputs, signature, wishes)
     leaves = tuple(
         InputLeaf(
             leaf.name,
@@ -34,12 +38,13 @@ def load(request: Request) -> Loaded:
             leaf.path,
             dims=tuple(sorted(wishes.dims.get(leaf.name, {}).items(), key=lambda item: item[0])),
             scalar=wishes.scalars.get(leaf.name),
+            partial=is_partial(leaf.value),
         )
         for leaf in inputs.leaves
     )
     misfits = () if has_pre_hooks(model) else call.problems
     args, kwargs = inputs.rebuild([leaf.value for leaf in leaves])
-    return Loaded(
+    loaded = Loaded(
         module=model,
         args=args,
         kwargs=kwargs,
@@ -47,9 +52,11 @@ def load(request: Request) -> Loaded:
         rebuild=inputs.rebuild,
         unwrapped=unwrapped,
         training=in_training(model),
-        problems=(*misfits, *inputs.problems, *wishes.problems),
+        problems=(*misfits, *inputs.problems, *wishes.problems, *sparse_problems(leaves)),
         source=forward_location(model),
+        examples=examples,
     )
+    return exposed(loaded) if request.state == "io" else loaded
 
 
 @functools.cache

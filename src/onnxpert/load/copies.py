@@ -31,3 +31,14 @@ def _tensor(value: torch.Tensor) -> torch.Tensor:
     )
     memory = torch.as_strided(value.detach(), (needed,), (1,), value.storage_offset()).clone()
     return torch.as_strided(memory, value.shape, value.stride())
+
+
+def is_partial(value: Any) -> bool:
+    """Whether a tensor is a view of memory that holds more than itself."""
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided or value.is_nested:
+        return False
+    if value.is_meta or not value.numel():
+        return False
+    last = sum((size - 1) * step for size, step in zip(value.shape, value.stride(), strict=True))
+    whole = value.untyped_storage().nbytes() // value.element_size()
+    return value.storage_offset() != 0 or last + 1 < whole

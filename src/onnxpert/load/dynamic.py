@@ -10,6 +10,7 @@ from torch.export import AdditionalInputs, ShapesCollection
 
 from onnxpert.core.types import DimSpec, Request, SpecProblem, replace
 from onnxpert.load import skeleton, torch_shapes
+from onnxpert.load.cache_shapes import cache_wishes
 from onnxpert.load.dims import HINT, Misfit, read_dim, root_size
 from onnxpert.load.input_names import aliases, check_names, unknown_input
 from onnxpert.load.inputs import Branch, Inputs, Leaf, leaves_of
@@ -175,6 +176,9 @@ def _node(wish: Any, node: Leaf | Branch, inputs: Inputs, wishes: Wishes) -> Non
         return
     if isinstance(node, Leaf):
         _leaf(wish, node, inputs, wishes)
+    elif (by_tensor := cache_wishes(wish, node)) is not None:
+        for leaf, inner in by_tensor:
+            _leaf(inner, leaf, inputs, wishes)
     elif isinstance(wish, Mapping):
         _mapping(wish, node, inputs, wishes)
     elif isinstance(wish, SEQUENCES):

@@ -51,6 +51,35 @@ def unknown_input(spelling: str, name: Any, request: Request, inputs: Inputs) ->
     help = f"the inputs are {listed}"
     if close:
         help += f"; did you mean `{close[0]}`?"
-    elif spelling == "dynamic_axes" and not request.output_names:
+    given = request.dynamic_axes if spelling == "dynamic_axes" else request.dynamic_shapes
+    meant = close[0] if close else _unnamed(given, [leaf.name for leaf in inputs.leaves])
+    spec = _respelled(given, name, meant)
+    if spec:
+        help += f"; write {spelling}={spec}"
+    if not close and spelling == "dynamic_axes" and not request.output_names:
         help += "; if it is an output, name it in output_names"
     return SpecProblem("unknown-input", message, help)
+
+
+def _unnamed(given: Any, inputs: list[str]) -> str:
+    """The input that must be meant, where only one is left without a wish."""
+    left = [name for name in inputs if name not in given] if isinstance(given, Mapping) else []
+    return left[0] if len(left) == 1 or (left and len(given) == 1) else ""
+
+
+def _respelled(given: Any, name: Any, meant: str) -> str:
+    """The user's own spec under the right name, where it is plain enough to be written down."""
+    if not meant or not isinstance(given, Mapping):
+        return ""
+    spec = {meant if key == name else key: wish for key, wish in given.items()}
+    plain = all(
+        wish is None
+        or (isinstance(wish, Mapping) and all(isinstance(dim, str) for dim in wish.values()))
+        or (isinstance(wish, list) and all(isinstance(axis, int) for axis in wish))
+        for wish in spec.values()
+    )
+    return (
+        str({key: dict(w) if isinstance(w, Mapping) else w for key, w in spec.items()})
+        if plain
+        else ""
+    )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 import torch
 
+from onnxpert.core.caches import cache_name, is_cache
 from onnxpert.core.names import Names
 from onnxpert.core.types import SpecProblem
 from onnxpert.load.containers import INDIVISIBLE, Parts, Style, holds_tensor, take_apart
@@ -128,13 +129,29 @@ class _Reader:
 
         return Branch(bound.name, "dict", keys, children, build)
 
-    def node(self, value: Any, name: str, path: str, above: tuple[int, ...]) -> Leaf | Branch:
+    def node(
+        self,
+        value: Any,
+        name: str,
+        path: str,
+        above: tuple[int, ...],
+        within: tuple[Any, ...] | None = None,  # of a cache: the keys that led here
+    ) -> Leaf | Branch:
         parts = None if id(value) in above else take_apart(value)
         if parts is None:
             self.check(value, path)
-            return Leaf(self.name(_clean(name), top=not above), path, value)
+            wish = _clean(name) + (f".{cache_name(within)}" if within else "")
+            return Leaf(self.name(wish, top=not above), path, value)
+        if within is None and is_cache(value):
+            within = ()
         children = tuple(
-            self.node(child, f"{name}_{key}", _step(path, key, parts), (*above, id(value)))
+            self.node(
+                child,
+                f"{name}_{key}" if within is None else name,
+                _step(path, key, parts),
+                (*above, id(value)),
+                None if within is None else (*within, key),
+            )
             for key, child in zip(parts.keys, parts.children, strict=True)
         )
         return Branch(path, type(value).__name__, parts.keys, children, parts.build)

@@ -10,6 +10,7 @@ from onnxpert.core.collect import collect
 from onnxpert.core.types import Captured, Lowered
 from onnxpert.lower import aten, torchlib
 from onnxpert.lower.build import Build
+from onnxpert.lower.custom import Wishes
 from onnxpert.lower.lowering import Lowering
 
 
@@ -37,8 +38,13 @@ def lower(
     input_names: Sequence[str] = (),
     output_names: Sequence[str] = (),
     library: Mapping[Any, Sequence[Lowering]] | None = None,
+    plugins: Mapping[Any, Sequence[Lowering]] | None = None,
+    domains: Mapping[str, str] | None = None,
 ) -> Lowered:
-    """The graph in ONNX; what has no lowering is in `unsupported`, and the walk went on."""
+    """The graph in ONNX; what has no lowering is in `unsupported`, and the walk went on.
+
+    `plugins` are lowerings of the user's, asked first; `domains` keep operators as nodes."""
     table = catalogue() if library is None else {**catalogue(), **library}
-    build = Build(captured, opset, table, torchlib.call)
+    wishes = Wishes(plugins or {}, domains or {}, table)
+    build = Build(captured, opset, table, torchlib.call, wishes)
     return build.run(tuple(input_names), tuple(output_names), ir_version)

@@ -10,31 +10,88 @@ import sympy
 from onnxpert.core.types import Boundary, Captured, Guard
 from onnxpert.lower.symbols import Expr
 
-_MOST = 6
+_UNSAID = ("ToFloat", "Identity")
+_SAID = {"TruncToInt": "int", "OpaqueUnaryFn_": "", "FloorToInt": "floor", "CeilToInt": "ceil"}
+_MOST_TRIED = 6
+_MOST = 48
 _LARGEST = 4096  # a size beyond this is never tried: the run would cost more than it tells
 
 
 def boundaries(
     captured: Captured, names: Mapping[Expr, str], environment: Any
 ) -> tuple[Boundary, ...]:
-    """For each assumption on named sizes, the smallest sizes at which it does not hold."""
-    if environment is None:
-        return ()
-    found: dict[tuple[tuple[str, int], ...], Boundary] = {}
-    for raw, guard in zip(environment.guards, captured.guards, strict=False):
-        expr = environment.replace(raw.expr)
-        if not expr.free_symbols or not expr.free_symbols <= names.keys():
-            continue
-        sizes = _violation(expr, environment)
-        if sizes is None:
-            continue
-        named = {names[symbol]: size for symbol, size in sizes.items()}
-        condition = str(expr.xreplace({s: sympy.Symbol(names[s]) for s in expr.free_symbols}))
-        told = Guard(condition, tuple(named), guard.location)
-        found.setdefault(tuple(sorted(named.items())), Boundary(named, told))
+    """For each assumption on named sizes, the smallest sizes at which it does not hold.
+
+    Two with the same sizes are tried once, and of many only the first."""
+    found: list[Boundary] = []
+    tried: set[tuple[tuple[str, int], ...]] = set()
+    for expr, guard in _assumptions(captured, names, environment):
+        sizes = _violation(expr, environment) if len(tried) < _MOST_TRIED else None
+        named = {names[symbol]: size for symbol, size in (sizes or {}).items()}
+        key = tuple(sorted(named.items()))
+        if key in tried:
+            named = {}
+        elif named:
+            tried.add(key)
+        condition = expr.xreplace({s: sympy.Symbol(names[s]) for s in expr.free_symbols})
+        involved = tuple(dict.fromkeys(names[s] for s in sorted(expr.free_symbols, key=str)))
+        told = Guard(_shown(condition), involved, guard.location)
+        found.append(Boundary(named, told, condition))
         if len(found) == _MOST:
             break
-    return tuple(found.values())
+    return tuple(found)
+
+
+def broken(boundary: Boundary, sizes: Mapping[str, int]) -> bool:
+    """Whether the assumption of a boundary does not hold at these sizes."""
+    if boundary.sizes and boundary.sizes.items() <= sizes.items():
+        return True
+    if boundary.condition is None:
+        return False
+    values = {sympy.Symbol(name): size for name, size in sizes.items()}
+    return _is_false(boundary.condition, values)
+
+
+def witnesses(
+    captured: Captured, names: Mapping[Expr, str], environment: Any
+) -> tuple[Mapping[str, int], ...]:
+    """Where sizes have to fit (`n` a square, `h` a multiple of 7): others that do, up and down."""
+    assumed = [expr for expr, _ in _assumptions(captured, names, environment)]
+    fussy = [expr for expr in assumed if expr.atoms(sympy.Function) or isinstance(expr, sympy.Eq)]
+    symbols = sorted({s for expr in fussy for s in expr.free_symbols}, key=str)
+    hints = {s: _hint(environment, s) for s in symbols}
+    found: list[Mapping[str, int]] = []
+    for symbol in symbols[:4]:
+        hint = hints[symbol]
+        for sizes in (range(hint + 1, 4 * hint + 9), range(hint - 1, 0, -1)):
+            for size in sizes:
+                values = {**hints, symbol: size}
+                known = [expr for expr in assumed if expr.free_symbols <= values.keys()]
+                if not any(_is_false(expr, values) for expr in known):
+                    found.append({names[symbol]: size})
+                    break
+    return tuple(found)
+
+
+def _assumptions(
+    captured: Captured, names: Mapping[Expr, str], environment: Any
+) -> Iterator[tuple[Expr, Guard]]:
+    if environment is None:
+        return
+    for raw, guard in zip(environment.guards, captured.guards, strict=False):
+        expr = environment.replace(raw.expr)
+        if expr.free_symbols and expr.free_symbols <= names.keys():
+            yield expr, guard
+
+
+def _shown(condition: Expr) -> str:
+    """As Python would say it: `h // 2`, and not by the names of torch's functions."""
+    text = str(condition)
+    for name in _UNSAID:
+        text = text.replace(name, "")
+    for name, said in _SAID.items():
+        text = text.replace(name, said)
+    return text
 
 
 def _violation(expr: Expr, environment: Any) -> dict[Expr, int] | None:

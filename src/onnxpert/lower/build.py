@@ -9,9 +9,19 @@ import onnx_ir as ir
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from onnxpert.core.types import Captured, GraphInput, InputKind, Lowered
-from onnxpert.lower.boundaries import boundaries
+from onnxpert.core import states
+from onnxpert.core.types import (
+    Captured,
+    GraphInput,
+    InputKind,
+    Lowered,
+    StateLeaf,
+    Symbol,
+    replace,
+)
+from onnxpert.lower.boundaries import boundaries, witnesses
 from onnxpert.lower.complex_pairs import LAYOUT, REAL, as_complex, as_pairs, is_complex, stored
+from onnxpert.lower.custom import Wishes
 from onnxpert.lower.dims import DimPrinter, name_symbols, symbol_table
 from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Shared
@@ -23,18 +33,24 @@ class Build:
     """One model being written."""
 
     def __init__(
-        self, captured: Captured, opset: int, library: Library, fallback: Callable[..., Any]
+        self,
+        captured: Captured,
+        opset: int,
+        library: Library,
+        fallback: Callable[..., Any],
+        wishes: Wishes | None = None,
     ) -> None:
         self.captured = captured
         self.opset = opset
         self.shared = Shared(opset)
         self.op = Emitter(self.shared)
         self._mode = _fake_mode(captured)
-        self.walk = Walk(self.op, library, fallback, self._mode)
+        self.walk = Walk(self.op, library, fallback, self._mode, wishes)
         self.shared.inline = self.walk.inline
         self.names = name_symbols(captured)
         self.shared.dim_names = self.names
         self.print = DimPrinter(self.names)
+        self._asked: tuple[Symbol, ...] = ()  # the sizes as the capture left them
         self._layouts: list[str] = []  # inputs and outputs that are complex
 
     def run(
@@ -42,6 +58,7 @@ class Build:
     ) -> Lowered:
         inputs, given = self._inputs(input_names)
         names = self._output_names(output_names)
+        self._asked = symbol_table(self.captured, self.names)
         results = self.walk.run(self.op, self.captured.root, given)
         outputs = [self._output(name, result) for name, result in zip(names, results, strict=True)]
         self._shapes()
@@ -51,13 +68,20 @@ class Build:
             model=model,
             opset=self.opset,
             unsupported=tuple(self.walk.unsupported),
-            symbols=symbol_table(self.captured, self.names),
+            symbols=self._symbols(),
             inputs=tuple(str(value.name) for value in inputs),
             outputs=tuple(names),
             locations=self.walk.locations,
             origins=self.walk.origins,
             boundaries=boundaries(self.captured, self.names, self._mode.shape_env),
+            witnesses=witnesses(self.captured, self.names, self._mode.shape_env),
+            sources=tuple(self.walk.sources),
+            overridden=tuple(self.walk.custom.overridden),
         )
+
+    def _symbols(self) -> tuple[Symbol, ...]:
+        # What the side of a branch took for granted while it was written holds there only.
+        return self._asked if self.captured.branches else symbol_table(self.captured, self.names)
 
     # ---- the way in ------------------------------------------------------------------------
 
@@ -199,6 +223,23 @@ class Build:
             node.replace_input_with(0, None)
         self.op.nodes = kept
 
+    def _states(self, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]) -> list[StateLeaf]:
+        """What the model remembers, and its caches, under the names that they have in the file."""
+        found = self.captured.loaded.states if self.captured.loaded else ()
+        users = [entry.name for entry in self.captured.inputs if entry.kind is InputKind.USER]
+        names = dict(zip(users, (str(value.name) for value in inputs), strict=True))
+        last = outputs[len(outputs) - len(found) :]  # they come after what the model returns
+        remembered = [
+            replace(state, input=names[state.input], output=str(value.name))
+            for state, value in zip(found, last, strict=True)
+        ]
+        given = {value.name for value in outputs}
+        return remembered + [
+            StateLeaf(name, present, is_argument=True)
+            for leaf, name in names.items()
+            if (present := f"present.{leaf.partition('.')[2]}") in given
+        ]
+
     def _model(
         self, inputs: Sequence[ir.Value], outputs: Sequence[ir.Value], ir_version: int
     ) -> ir.Model:
@@ -213,9 +254,12 @@ class Build:
             name=getattr(module, "__name__", type(module).__name__),
         )
         model = ir.Model(graph, ir_version=ir_version, producer_name="onnxpert")
-        for symbol in symbol_table(self.captured, self.names):
+        for symbol in self._symbols():
             upper = "" if symbol.upper is None else symbol.upper
             model.metadata_props[f"onnxpert.dim.{symbol.name}"] = f"{symbol.lower}..{upper}"
+        named = self._states(inputs, outputs)
+        if named:
+            model.metadata_props[states.KEY] = states.written(named)
         for name in self._layouts:
             model.metadata_props[f"onnxpert.complex.{name}"] = LAYOUT
         return model

@@ -1,6 +1,6 @@
 """One operator taken apart by torch itself, when there is no lowering for the whole of it.
 
-`make_fx` is semi-public; this use was tried on torch 2.13 and 2.15."""
+`make_fx` is semi-public and `auto_functionalize` torch's own; this use was tried on 2.13 and 2.15."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._higher_order_ops import auto_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
+
+from onnxpert.core.bodies import python_body
+from onnxpert.lower.storages import has_new_results
+
+_FUNCTIONALISED = (
+    torch.ops.higher_order.auto_functionalized,
+    torch.ops.higher_order.auto_functionalized_v2,
+)
 
 
 @functools.cache
@@ -62,7 +71,31 @@ def _body(target: Any) -> Callable[..., Any] | None:
         return table[target]
     if isinstance(target, torch._ops.OpOverload) and target._can_decompose():
         return target.decompose
-    return None
+    if target in _FUNCTIONALISED:
+        # What torch made of a custom operator that writes: copies, the operator, what it wrote.
+        return getattr(auto_functionalize, f"{target._name}_dense", None)
+    body = python_body(target)
+    return _giving(target, body) if body is not None and target._schema.is_mutable else body
+
+
+def _giving(target: Any, body: Callable[..., Any]) -> Callable[..., Any]:
+    """A body that gives what it would write behind its results, and leaves its arguments alone."""
+    formal = target._schema.arguments
+    written = [a.name for a in formal if a.alias_info is not None and a.alias_info.is_write]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = {argument.name: value for argument, value in zip(formal, args, strict=False)}
+        given.update(kwargs)
+        given.update({name: pytree.tree_map(_copied, given[name]) for name in written})
+        results = body(*(given[a.name] for a in formal if a.name in given))
+        new = pytree.tree_leaves(results) if has_new_results(target) else []
+        return (*new, *pytree.tree_leaves([given[name] for name in written]))
+
+    return call
+
+
+def _copied(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 def _is_itself(graph: fx.GraphModule, target: Any) -> bool:

@@ -7,17 +7,20 @@ from typing import Any
 
 import sympy
 import torch
+from torch import fx
 
 from onnxpert.core.names import Names
 from onnxpert.core.types import Captured, InputKind, InputLeaf, Symbol
+from onnxpert.lower.axis_names import axis_name
 from onnxpert.lower.symbols import Expr, expression
 
-_IMAGE = {2: "height", 3: "width"}
+_LONGEST = 60
 
 
 def name_symbols(captured: Captured) -> dict[Expr, str]:
     """A name for every symbol that is the size of an input, or an input itself."""
     leaves = {leaf.name: leaf for leaf in captured.loaded.leaves} if captured.loaded else {}
+    nodes = _placeholders(captured)
     named: dict[Expr, str] = {}
     taken = Names()
     for entry, axis, value in _axes(captured):  # all the user's names first
@@ -32,7 +35,7 @@ def name_symbols(captured: Captured) -> dict[Expr, str]:
     for entry, axis, value in _axes(captured):
         symbol = expression(value.shape[axis])
         if symbol not in named:
-            named[symbol] = taken.unique(_guessed(entry, axis, value))
+            named[symbol] = taken.unique(axis_name(entry, axis, value, nodes.get(entry)))
     return named
 
 
@@ -50,23 +53,18 @@ def _given(leaf: InputLeaf | None, axis: int) -> str:
     return spec.name if spec is not None and spec.scale == 1 and not spec.offset else ""
 
 
-def _guessed(entry: str, axis: int, value: torch.Tensor) -> str:
-    if axis == 0:
-        return "batch"
-    if value.dim() == 4 and value.is_floating_point():
-        return _IMAGE.get(axis, f"{entry}_dim_{axis}")
-    if axis == 1 and value.dim() in (2, 3):
-        return "sequence"
-    return f"{entry}_dim_{axis}"
+def _placeholders(captured: Captured) -> dict[str, fx.Node]:
+    """The nodes of the user's inputs, by the names of their leaves."""
+    placeholders = [node for node in captured.root.graph.nodes if node.op == "placeholder"]
+    return {
+        entry.name: node
+        for entry, node in zip(captured.inputs, placeholders, strict=True)
+        if entry.kind is InputKind.USER
+    }
 
 
 def user_inputs(captured: Captured) -> list[tuple[str, Any]]:
-    placeholders = [node for node in captured.root.graph.nodes if node.op == "placeholder"]
-    return [
-        (entry.name, node.meta["val"])
-        for entry, node in zip(captured.inputs, placeholders, strict=True)
-        if entry.kind is InputKind.USER
-    ]
+    return [(name, node.meta["val"]) for name, node in _placeholders(captured).items()]
 
 
 class DimPrinter:
@@ -83,16 +81,28 @@ class DimPrinter:
         if expr.is_number:
             return int(expr)
         if expr not in self._cache:
-            self._cache[expr] = str(expr.xreplace(self._names))
+            text = str(expr.xreplace(self._names))
+            # What nobody can read, or write again in a runtime, is a size of its own.
+            made_up = f"size_{sum(name.startswith('size_') for name in self._cache.values())}"
+            self._cache[expr] = text if _is_readable(expr, text) else made_up
         return self._cache[expr]
 
     def shape(self, sizes: Sequence[Any]) -> list[int | str]:
         return [self(size) for size in sizes]
 
 
+def _is_readable(expr: Expr, text: str) -> bool:
+    known = {"FloorDiv", "Mod", "PythonMod", "Max", "Min", "CleanDiv"}
+    functions = {type(part).__name__ for part in expr.atoms(sympy.Function)}
+    return functions <= known and len(text) <= _LONGEST
+
+
 def symbol_table(captured: Captured, names: Mapping[Expr, str]) -> tuple[Symbol, ...]:
     """Every dynamic size with the range that the capture leaves it."""
     found: dict[str, Symbol] = {}
+    leaves = (
+        {leaf.name: dict(leaf.dims) for leaf in captured.loaded.leaves} if captured.loaded else {}
+    )
     for entry, axis, value in _axes(captured):
         node: Any = value.shape[axis].node  # type: ignore[attr-defined]
         name = names[node.expr]
@@ -102,6 +112,9 @@ def symbol_table(captured: Captured, names: Mapping[Expr, str]) -> tuple[Symbol,
             found[name] = Symbol(name, old.lower, old.upper, old.example, sources)
             continue
         lower, upper = _range(node.shape_env, node.expr)
+        spec = leaves.get(entry, {}).get(axis)
+        if spec is not None and spec.scale == 1 and not spec.offset:
+            lower = max(lower, spec.lower or lower)
         found[name] = Symbol(name, lower, upper, int(node.hint), ((entry, axis),))
     return tuple(found.values())
 

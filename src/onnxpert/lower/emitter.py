@@ -15,6 +15,7 @@ from onnxpert.lower import folding, shapes
 from onnxpert.lower.constants import array_of, as_tensor, constant_name, natural_dtype
 from onnxpert.lower.dtypes import TO_ONNX, TO_TORCH, python_kind, result_type
 from onnxpert.lower.nodes import attribute, node_key, output_dtypes
+from onnxpert.lower.older_opsets import form, is_moved, rewritten
 from onnxpert.lower.schema import Formal, Schema, schema
 from onnxpert.lower.shapes import Shape
 from onnxpert.lower.symbols import Emission, Expr, Size, concrete, expression, same
@@ -87,12 +88,16 @@ class Emitter:
         _domain: str = "",
         _outputs: int = 1,
         _version: int | None = None,
+        _as_it_is: bool = False,
         **attributes: Any,
     ) -> Any:
         """One node; gives its output, or a tuple when `_outputs` is not 1.
 
         Raises Refusal when the opset does not have the operator or the attribute."""
-        known = schema(op_type, self.opset, "") if not _domain else None
+        other_way = None if _domain or _as_it_is else rewritten(op_type, self.opset)
+        if other_way is not None:
+            return other_way(self, *inputs, **attributes)
+        known = schema(op_type, form(op_type, self.opset), "") if not _domain else None
         if known is None and not _domain:
             raise Refusal(f"opset {self.opset} has no {op_type}", _lowest(op_type, self.opset))
         attributes = {key: value for key, value in attributes.items() if value is not None}
@@ -101,7 +106,13 @@ class Emitter:
             unknown = attributes.keys() - known.attributes
             if unknown:
                 raise Refusal(f"{op_type} of opset {self.opset} has no attribute {sorted(unknown)}")
+            wide = self._in_float32(known, values)
+            if wide is not None:
+                return self._rounded(
+                    self.emit(op_type, *wide, _outputs=_outputs, **attributes), known, values
+                )
             self._check_dtypes(op_type, known, values)
+            self._check_inputs(op_type, known, values)
             folded = self._fold(op_type, values, attributes) if _outputs == 1 else None
             if folded is not None:
                 return folded
@@ -132,6 +143,75 @@ class Emitter:
                 newer[0] if newer else None,
             )
 
+    def _check_inputs(self, op_type: str, known: Schema, values: Sequence[ir.Value | None]) -> None:
+        """Refuses inputs that the operator only has in newer opsets."""
+        if is_moved(op_type, self.opset) and len(values) > 1 and array_of(values[1]) is None:
+            raise Refusal(f"{op_type} of opset {self.opset} takes no computed numbers", 13)
+        variadic = bool(known.inputs) and known.inputs[-1].variadic
+        if variadic or len(values) <= len(known.inputs):
+            return
+        newer = (
+            opset
+            for opset in range(self.opset + 1, 27)
+            if (later := schema(op_type, opset)) is not None and len(later.inputs) >= len(values)
+        )
+        raise Refusal(
+            f"{op_type} of opset {self.opset} has {len(known.inputs)} inputs", next(newer, None)
+        )
+
+    def _in_float32(
+        self, known: Schema, values: Sequence[ir.Value | None]
+    ) -> list[ir.Value | None] | None:
+        """The inputs with bfloat16 widened, where this opset takes float32 and not that."""
+        half, wide = ir.DataType.BFLOAT16, ir.DataType.FLOAT
+        kinds = {
+            known.formal_input(index).type_str
+            for index, value in enumerate(values)
+            if value is not None and value.dtype == half and not known.takes(index, half)
+            if known.takes(index, wide)
+        }
+        if not kinds or known.name in {"If", "Loop", "Scan"}:  # their bodies say the types
+            return None
+        return [
+            self._converted(value, wide)
+            if value is not None
+            and value.dtype == half
+            and known.formal_input(index).type_str in kinds
+            else value
+            for index, value in enumerate(values)
+        ]
+
+    def _rounded(
+        self, results: Any, known: Schema, values: Sequence[ir.Value | None]
+    ) -> ir.Value | tuple[ir.Value, ...]:
+        """What float32 gave, as bfloat16 again."""
+        half, wide = ir.DataType.BFLOAT16, ir.DataType.FLOAT
+        kinds = {
+            known.formal_input(index).type_str
+            for index, value in enumerate(values)
+            if value is not None and value.dtype == half
+        }
+        many = results if isinstance(results, tuple) else (results,)
+        outputs = tuple(
+            self._converted(value, half)
+            if value.dtype == wide
+            and known.outputs[min(index, len(known.outputs) - 1)].type_str in kinds
+            else value
+            for index, value in enumerate(many)
+        )
+        return outputs if isinstance(results, tuple) else outputs[0]
+
+    def _converted(self, value: ir.Value, dtype: ir.DataType) -> ir.Value:
+        """A cast that the model does not have: a later pass may take it away with its opposite."""
+        key = ("for kernels", id(value), dtype)
+        found = self._find(key)
+        if found is None:
+            found = self.seen[key] = self._append("Cast", "", [value], {"to": dtype}, 1)
+            producer = found[0].producer()
+            assert producer is not None
+            producer.meta["for kernels"] = True
+        return found[0]
+
     def _append(
         self,
         op_type: str,
@@ -140,7 +220,7 @@ class Emitter:
         attributes: Mapping[str, Any],
         outputs: int,
     ) -> tuple[ir.Value, ...]:
-        known = None if domain else schema(op_type, self.opset)
+        known = None if domain else schema(op_type, form(op_type, self.opset))
         node = ir.Node(
             domain,
             op_type,

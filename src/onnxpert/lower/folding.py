@@ -76,6 +76,8 @@ _FOLDS: dict[str, Callable[..., Array | None]] = {
     "Equal": lambda a, b: np.asarray(a == b),
     "Less": lambda a, b: np.asarray(a < b),
     "Greater": lambda a, b: np.asarray(a > b),
+    "LessOrEqual": lambda a, b: np.asarray(a <= b),
+    "GreaterOrEqual": lambda a, b: np.asarray(a >= b),
     "Not": np.logical_not,
     "And": np.logical_and,
     "Or": np.logical_or,
@@ -83,12 +85,15 @@ _FOLDS: dict[str, Callable[..., Array | None]] = {
     "Expand": lambda a, shape: np.asarray(
         np.broadcast_to(a, np.broadcast_shapes(a.shape, tuple(shape)))
     ),
+    "Trilu": lambda a, *k, upper=1: (np.triu if upper else np.tril)(a, int(k[0]) if k else 0),
     "Range": lambda start, limit, delta: np.arange(start, limit, delta, dtype=start.dtype),
     "Identity": lambda a: a,
     "Sqrt": np.sqrt,
     "Floor": np.floor,
     "Ceil": np.ceil,
 }
+# Whose result is not of the first operand's dtype.
+_OTHER_KIND = frozenset({"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "Where"})
 
 
 def fold(op_type: str, inputs: Sequence[Array | None], attributes: Attributes) -> Array | None:
@@ -103,6 +108,6 @@ def fold(op_type: str, inputs: Sequence[Array | None], attributes: Attributes) -
         result = body(*present, **attributes)
     if result is None or result.size > LARGEST:
         return None
-    wanted = None if op_type in {"Equal", "Less", "Greater", "Where"} else present[0].dtype
+    wanted = None if op_type in _OTHER_KIND else present[0].dtype
     result = np.asarray(result)
     return result if wanted is None or result.dtype == wanted else result.astype(wanted)

@@ -11,6 +11,7 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
+from onnxpert.core.bodies import python_body
 from onnxpert.lower.aliases import Aliases
 from onnxpert.lower.complex_pairs import constant, converted, involved
 from onnxpert.lower.emitter import Refusal
@@ -18,6 +19,7 @@ from onnxpert.lower.inplace import functional
 from onnxpert.lower.shapes import equal
 from onnxpert.lower.storages import (
     attribute,
+    has_new_results,
     has_writes,
     is_reshaping_write,
     is_write,
@@ -95,7 +97,7 @@ class Frame:
         assert isinstance(source, fx.Node)
         if self.aliases is not None and isinstance(index, int):
             same = self.regions.get(source, ())[index : index + 1]
-            if is_write(source.target):
+            if is_write(source.target) and not has_new_results(source.target):
                 same = written_nodes(source)[index : index + 1]
             if same and isinstance(same[0], fx.Node) and same[0] in self.aliases:
                 self.aliases.alias(node, same[0])
@@ -127,25 +129,35 @@ class Frame:
             self._define(node, self.walk.finish(node, self._lowered(node)))
             return
         targets = written_nodes(node)
-        results = self._results(node, len(targets))
-        for written, result in zip(targets, results, strict=True):
+        # The functional form of what gives new results gives what it would write behind them.
+        new = len(node.target._schema.returns) if has_new_results(node.target) else 0  # type: ignore[union-attr]
+        results = self._results(node, len(targets), new)
+        for written, result in zip(targets, results[new:], strict=True):
             self.aliases.write(written, self._fitted(written, result))
-        if isinstance(node.meta.get("val"), torch.Tensor):
+        if new:
+            one = isinstance(node.meta.get("val"), torch.Tensor)
+            self._define(node, results[0] if one else tuple(results[:new]))
+        elif isinstance(node.meta.get("val"), torch.Tensor):
             self.aliases.alias(node, targets[0])
 
-    def _results(self, node: fx.Node, count: int) -> Sequence[ir.Value]:
-        """What a writing call would write."""
+    def _results(self, node: fx.Node, count: int, new: int) -> Sequence[ir.Value]:
+        """What a writing call would write, behind what it gives beside that."""
         form = functional(node.target)
         args, kwargs = self._arguments(node)
-        if form is None and not self.walk.has(node.target):
+        if form is None and not self.walk.has(node.target) and not python_body(node.target):
             raise Refusal("it writes its argument in place and has no functional form")
         places = frozenset[str]() if form is None else form.places
         kwargs = {key: value for key, value in kwargs.items() if key not in places}
         target = node.target if form is None else form.target
+        self.walk.op.given = [_fake(argument) for argument in node.args]
         result = self.walk.call(target, args, kwargs, node.meta.get("val"))
         results = result if isinstance(result, (list, tuple)) else [result]
-        if len(results) != count:
+        if len(results) != new + count:
             raise Refusal("it writes in place and gives several results")
+        if new:
+            one = isinstance(node.meta.get("val"), torch.Tensor)
+            given = self.walk.finish(node, results[0] if one else tuple(results[:new]))
+            return [*([given] if one else given), *results[new:]]
         finished = self.walk.finish(node, result)
         return finished if isinstance(finished, (list, tuple)) else [finished]
 
@@ -264,12 +276,16 @@ def _is_same_tensor(view: fx.Node, regions: Any) -> bool:
         return True
     if view.target is operator.getitem:
         source = view.args[0]
-        return source in regions or is_write(source.target)  # type: ignore[union-attr]
-    return is_write(view.target) and not is_reshaping_write(view.target)
+        return source in regions or _gives_what_it_writes(source.target)  # type: ignore[union-attr]
+    return _gives_what_it_writes(view.target) and not is_reshaping_write(view.target)
+
+
+def _gives_what_it_writes(target: Any) -> bool:
+    return is_write(target) and not has_new_results(target)
 
 
 def _fake(argument: Any) -> Any:
-    return argument.meta.get("val") if isinstance(argument, fx.Node) else argument
+    return mapped(argument, lambda v: v.meta.get("val") if isinstance(v, fx.Node) else v)
 
 
 def _reads_data(node: fx.Node) -> bool:

@@ -23,6 +23,8 @@ _SPECIAL: dict[Any, Any] = {
     aten.__irshift__.Tensor: aten.bitwise_right_shift.Tensor,
     aten.__irshift__.Scalar: aten.bitwise_right_shift.Tensor_Scalar,
     aten.normal_.default: aten.normal_functional.default,
+    aten._native_batch_norm_legit.default: aten._native_batch_norm_legit_functional.default,
+    aten._batch_norm_with_update.default: aten._batch_norm_with_update_functional.default,
 }
 # What these leave behind has another size, or other memory: no value of a graph can say it.
 _NEVER = frozenset({aten.resize_.default, aten.resize_as_.default, aten.set_.source_Tensor})

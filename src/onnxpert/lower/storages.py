@@ -60,6 +60,12 @@ def written_nodes(node: fx.Node) -> list[fx.Node]:
     return found
 
 
+def has_new_results(target: Any) -> bool:
+    """`_native_batch_norm_legit` writes running means and gives something else back."""
+    returns = target._schema.returns
+    return bool(returns) and not any(result.alias_info is not None for result in returns)
+
+
 def storages(root: Any, mode: Any) -> Mapping[fx.Node, int]:
     """A number for the memory of every tensor: views of one have the same."""
     found: dict[fx.Node, Any] = {}
@@ -79,7 +85,7 @@ def _collect(root: Any, found: dict[fx.Node, Any]) -> bool:
     """The tensors of the capture itself; False where a write does not share with what it writes."""
     for node in root.graph.nodes:
         found[node] = node.meta.get("val")
-        if is_write(node.target):
+        if is_write(node.target) and not has_new_results(node.target):
             results = found[node] if isinstance(found[node], (list, tuple)) else [found[node]]
             for result, given in zip(results, written_nodes(node), strict=False):
                 if isinstance(result, torch.Tensor) and not _shared(result, found[given]):
@@ -113,7 +119,11 @@ def _replay(root: Any, found: dict[fx.Node, Any], given: Mapping[fx.Node, Any]) 
             found[node] = given[node]
         elif node.target is operator.getitem and isinstance(found[node.args[0]], (list, tuple)):
             found[node] = found[node.args[0]][node.args[1]]
-        elif is_write(node.target) and not is_reshaping_write(node.target):
+        elif (
+            is_write(node.target)
+            and not is_reshaping_write(node.target)
+            and not has_new_results(node.target)
+        ):
             written = [found[target] for target in written_nodes(node)]
             found[node] = written[0] if len(written) == 1 else tuple(written)
         elif _makes_views(node.target):

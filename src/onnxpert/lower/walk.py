@@ -10,8 +10,10 @@ import onnx_ir as ir
 import torch
 from torch import fx
 
+from onnxpert.core.bodies import is_custom, python_body
 from onnxpert.core.source import module_of, of_meta
-from onnxpert.core.types import Location, Unsupported
+from onnxpert.core.types import Location, OpaqueBody, Source, Unsupported
+from onnxpert.lower import symbolic
 from onnxpert.lower.by_parts import call_by_parts
 from onnxpert.lower.complex_pairs import (
     COMPLEX,
@@ -21,6 +23,7 @@ from onnxpert.lower.complex_pairs import (
     is_complex,
     mark,
 )
+from onnxpert.lower.custom import Custom, Final, Wishes
 from onnxpert.lower.decompose import decompose
 from onnxpert.lower.dtypes import TO_ONNX, TO_TORCH
 from onnxpert.lower.emitter import Emitter, Refusal
@@ -62,14 +65,21 @@ class Walk:
     """Lowers the nodes of one FX graph, in order, into an emitter."""
 
     def __init__(
-        self, op: Emitter, library: Library, fallback: Callable[..., Any], fake_mode: Any
+        self,
+        op: Emitter,
+        library: Library,
+        fallback: Callable[..., Any],
+        fake_mode: Any,
+        wishes: Wishes | None = None,
     ) -> None:
         self.op = op
         self._fake_mode = fake_mode
         self.unsupported: list[Unsupported] = []
         self.locations: dict[str, Location] = {}
         self.origins: dict[str, str] = {}
+        self.sources: dict[tuple[str, Source], None] = {}  # in the order they were asked
         self._library = library
+        self.custom = Custom(wishes or Wishes())
         self._fallback = fallback  # (op, overload, args, kwargs) -> result or NotImplemented
         self._location: Location | None = None
         self._named: set[int] = set()
@@ -101,18 +111,36 @@ class Walk:
     def call(self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
         """Our lowering, torchlib's, torch's own decomposition: the first that can say it."""
         refusals: list[Refusal] = []
-        for attempt in (self._own, self._torchlib, self._decomposed):
+        for source, attempt in (
+            (Source.USER, self._users),
+            (Source.OWN, self._own),
+            (Source.TORCHLIB, self._torchlib),
+            (Source.DECOMPOSITION, self._decomposed),
+            (Source.SYMBOLIC, self._symbolic),
+        ):
             try:
                 result = attempt(target, args, kwargs, out)
                 if result is not NotImplemented:
+                    if not self._depth:
+                        self.sources[_op_name(target), source] = None
                     return result
+            except Final:
+                raise
             except Refusal as error:
                 refusals.append(error)
         raise refusals[0] if refusals else Refusal("")
 
     def has(self, target: Any) -> bool:
-        """Whether there is a lowering of our own."""
-        return target in self._library
+        """Whether there is a lowering of our own, or of the user's."""
+        return target in self._library or self.custom.wishes.knows(target)
+
+    def _users(self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        return self.custom.call(self.op, target, args, kwargs, out)
+
+    def _symbolic(
+        self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any
+    ) -> Any:
+        return symbolic.call(self.op, target, args, kwargs, out)
 
     def _own(self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
         known = self._library.get(target) or self._library.get(_qualified(target), ())
@@ -129,7 +157,8 @@ class Walk:
             known = [one for one in known if not one.complex] or known
         refusals: list[Refusal] = []
         for lowering in known:
-            if lowering.since > self.op.opset:
+            # Below 13 the emitter refuses, node by node, what those opsets do not have.
+            if lowering.since > max(self.op.opset, 13):
                 refusals.append(Refusal(f"it needs opset {lowering.since}", lowering.since))
                 continue
             try:
@@ -195,7 +224,16 @@ class Walk:
             why = f": {refusal.reason}" if refusal.reason else ""
             raise Refusal(f"inside it {_op_name(node.target)} has none{why}")
         self.unsupported.append(
-            Unsupported(_op_name(node.target), refusal.reason, self._location, refusal.lowest_opset)
+            Unsupported(
+                _op_name(node.target),
+                refusal.reason,
+                self._location,
+                refusal.lowest_opset,
+                opaque=node.meta.get("opaque") or _unseen(node.target),
+                broken=getattr(refusal, "failure", None),
+                symbolic=getattr(refusal, "symbolic", None),
+                function=node.meta.get("function"),
+            )
         )
         return self._stub(node)
 
@@ -287,6 +325,12 @@ def _keywords(lowering: Lowering, kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in kwargs.items() if key not in _IGNORED_KEYWORDS}
+
+
+def _unseen(target: Any) -> OpaqueBody | None:
+    if is_custom(target) and python_body(target) is None:
+        return OpaqueBody("it has no body in Python", None)
+    return None
 
 
 def _qualified(target: Any) -> str:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from onnxpert.core.types import Lowered
-from onnxpert.optimise.passes import dead_code
+from onnxpert.optimise.passes import (
+    axes,
+    casts,
+    dead_code,
+    expansions,
+    identities,
+    older_forms,
+    wide_kernels,
+)
+from onnxpert.targets.kernels import Kernels
 
 # In this order. Each is linear in the graph; most of the work is done while lowering.
-PASSES = (dead_code.remove,)
+PASSES = (identities.remove, casts.shorten, axes.cancel, expansions.skip, dead_code.remove)
 
 
-def optimise(lowered: Lowered) -> Lowered:
+def optimise(lowered: Lowered, kernels: Kernels | None = None) -> Lowered:
+    """With the target's `kernels`, what it cannot compute in bfloat16 is computed in float32."""
+    if kernels is not None:
+        wide_kernels.widen(lowered.model, kernels)
     for one_pass in PASSES:
         one_pass(lowered.model)
+    older_forms.write(lowered.model)  # last: the passes know the newer forms
     return lowered
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from onnxpert.core.types import Divergence, Finding, Location, Severity, Verdict
 from onnxpert.report import verdict, words
+from onnxpert.report.excerpt import Excerpt, shown
 from onnxpert.report.grid import grid
 from onnxpert.report.line import Line, Part, Role, line
 from onnxpert.report.proof import table
 from onnxpert.report.report import Report
 
+MOST_LINES = 24  # of a diff
+NARROWEST = 24  # columns; a line of code cropped further says nothing
+DOTS = "..."
 MOST_VALUES = 8  # inputs or outputs listed by name; a model with a cache has a hundred
 
 _VERDICTS = {Verdict.PASS: Role.GOOD, Verdict.FAIL: Role.BAD, Verdict.REFUSED: Role.WARN}
@@ -20,11 +24,13 @@ _ROLES = {Severity.ERROR: Role.BAD, Severity.WARNING: Role.WARN, Severity.INFO: 
 def lines(report: Report, width: int | None = None) -> Iterator[Line]:
     """The whole report; `width` is for what cannot be folded line by line."""
     yield from head(report)
-    blocks: list[Iterable[Line]] = [finding(each) for each in verdict.ordered(report)]
+    blocks: list[Iterable[Line]] = [
+        finding(each, report.excerpts, width) for each in verdict.ordered(report)
+    ]
     if report.verified:
         blocks.append(proof(report, width))
     if report.divergence:
-        blocks.append(divergence(report.divergence))
+        blocks.append(divergence(report.divergence, report.excerpts, width))
     if report.timings:
         blocks.append([timings(report)])
     for block in blocks:
@@ -49,40 +55,90 @@ def mood(report: Report) -> Role:
     return Role.BAD if not report.ok else Role.GOOD if report.verify else Role.WARN
 
 
-def finding(each: Finding) -> Iterator[Line]:
-    """One finding: headline, place, source line, then what helps."""
+def finding(
+    each: Finding, known: Sequence[Excerpt] = (), width: int | None = None
+) -> Iterator[Line]:
+    """One finding: headline, place, source line, how it came there, then what helps."""
     label = "repaired" if each.repaired else each.severity.value
     role = Role.GOOD if each.repaired else _ROLES[each.severity]
     message = (f": {each.message}", Role.STRONG)
     yield line((label, role), (f"[{each.rule}]", role), message, hang=2)
-    width = _gutter(each.location)
+    gutter = _gutter(each.location)
     more = f"(and {words.several(each.count - 1, 'more place')})" if each.count > 1 else ""
     if each.location:
-        yield from excerpt(each.location, more)
+        yield from excerpt(each.location, known, more, width)
     elif more:
-        yield _remark(width, "note", f"seen at {each.count} places")
+        yield _remark(gutter, "note", f"seen at {each.count} places")
+    if len(each.modules) > 1:
+        yield _remark(gutter, "modules", words.modules(each.modules))
+    if each.stack:
+        yield _remark(gutter, "called by", "\n".join(map(call, reversed(each.stack))))
     if each.repaired:
-        yield _remark(width, "repaired", each.repair or "by onnxpert")
+        yield _remark(gutter, "repaired", each.repair or "by onnxpert")
     if each.help:
-        yield _remark(width, "help", each.help)
+        yield _remark(gutter, "help", each.help)
     for note in each.notes:
-        yield _remark(width, "note", note)
-    yield _remark(width, "more", f"onnxpert explain {each.rule}")
+        yield _remark(gutter, "note", note)
+    if each.diff:
+        yield from _diff(each.diff, gutter)
+    yield _remark(gutter, "more", f"onnxpert explain {each.rule}")
 
 
-def excerpt(location: Location, more: str = "") -> Iterator[Line]:
-    """`--> model.py:6 in encoder`, and the line itself behind a gutter where it is known."""
-    width = _gutter(location)
-    arrow = (" " * width + "--> ", Role.LABEL)
+def call(each: Location) -> str:
+    """A call that led to the place: where, and what is written there."""
+    code = each.code.strip()
+    return words.place(each) + (f": {code}" if code else "")
+
+
+def excerpt(
+    location: Location, known: Sequence[Excerpt] = (), more: str = "", width: int | None = None
+) -> Iterator[Line]:
+    """`--> model.py:6 in encoder`, then the line behind a gutter, a caret below the expression."""
+    gutter = _gutter(location)
+    arrow = (" " * gutter + "--> ", Role.LABEL)
     tail = (f" {more}" if more else "", Role.FAINT)
     place = (words.place(location), Role.PLACE)
-    yield line(arrow, place, tail, hang=width + 4, anywhere=True)
-    if code := location.code.strip():
-        bar = (" " * (width + 1) + "|", Role.LABEL)
-        number = (f"{location.line:>{width}} | ", Role.LABEL)
+    yield line(arrow, place, tail, hang=gutter + 4, anywhere=True)
+    seen = shown(location, known)
+    if seen is None:
+        return
+    [(number, text)] = seen.lines
+    bar = (" " * (gutter + 1) + "|", Role.LABEL)
+    yield line(bar)
+    code, caret = text, seen.caret
+    if caret and width:
+        code, caret = _cropped(text, caret, width - gutter - 3)
+    yield line((f"{number:>{gutter}} | ", Role.LABEL), code, hang=gutter + 3)
+    if caret is None:
         yield line(bar)
-        yield line(number, code, hang=width + 3)
-        yield line(bar)
+    else:
+        yield line(bar, " " * (caret[0] + 1), ("^" * caret[1], Role.BAD))
+
+
+def _cropped(text: str, caret: tuple[int, int], room: int) -> tuple[str, tuple[int, int] | None]:
+    """As much of a long line as fits in one row, so that the caret stays below its expression."""
+    start, length = caret
+    if len(text) <= room:
+        return text, caret
+    if room < NARROWEST:
+        return text, None
+    skip = max(0, min(start - len(DOTS), start + length + len(DOTS) - room))
+    kept = DOTS + text[skip + len(DOTS) :] if skip else text
+    if len(kept) > room:
+        kept = kept[: room - len(DOTS)] + DOTS
+    return kept, (start - skip, min(length, room - (start - skip)))
+
+
+def _diff(text: str, width: int) -> Iterator[Line]:
+    """The change of the user's own file that cures it, as `patch` takes it."""
+    roles = {"+": Role.GOOD, "-": Role.BAD, "@": Role.LABEL}
+    lines = text.rstrip("\n").split("\n")
+    yield _remark(width, "change", "")
+    for each in lines[:MOST_LINES]:
+        role = Role.LABEL if each.startswith(("--- ", "+++ ")) else roles.get(each[:1], Role.PLAIN)
+        yield line(" " * (width + 3), (each, role), hang=width + 4)
+    if (left := len(lines) - MOST_LINES) > 0:
+        yield line(" " * (width + 3), (f"... and {left} more lines", Role.FAINT))
 
 
 def proof(report: Report, width: int | None = None) -> Iterator[Line]:
@@ -106,11 +162,13 @@ def proof(report: Report, width: int | None = None) -> Iterator[Line]:
         yield line((f"  ... and {shown.left_out} more that failed", Role.FAINT))
 
 
-def divergence(each: Divergence) -> Iterator[Line]:
+def divergence(
+    each: Divergence, known: Sequence[Excerpt] = (), width: int | None = None
+) -> Iterator[Line]:
     """The first node of the file that computes something else than the model."""
     yield line(("first difference", Role.BAD), (f": {node(each)}", Role.STRONG), hang=2)
     if each.location:
-        yield from excerpt(each.location)
+        yield from excerpt(each.location, known, width=width)
     if each.detail:
         yield _remark(_gutter(each.location), "note", each.detail)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from onnxpert.core.types import Location, Symbol
+from onnxpert.core.types import Finding, Location, Symbol
+
+MOST_MODULES = 6  # module paths named one by one
 
 
 def several(count: int, noun: str) -> str:
@@ -27,6 +30,8 @@ def size(count_bytes: int) -> str:
 
 def seconds(amount: float) -> str:
     """`12ms`, `0.42s`, `12.3s`, `2m05s`: without a space, so that no line ends inside it."""
+    if not math.isfinite(amount):
+        return f"{amount:g}s"
     if amount < 0.0995:
         return f"{amount * 1000:.0f}ms"
     if amount < 9.995:
@@ -89,3 +94,49 @@ def place(location: Location) -> str:
     where = path(location.file) + (f":{location.line}" if location.line else "")
     inside = location.module or location.function
     return where + (f" in {inside}" if inside else "")
+
+
+def posix(name: str | Path) -> str:
+    """A path for other programs: relative where it lies below here, with forward slashes."""
+    return path(name).replace("\\", "/")
+
+
+def repeated(finding: Finding) -> str:
+    """`at 12 places: layers.[0-11].attn`, or "" for a finding of one place."""
+    if finding.count <= 1 and len(finding.modules) <= 1:
+        return ""
+    places = several(max(finding.count, len(finding.modules)), "place")
+    return f"at {places}" + (f": {modules(finding.modules)}" if finding.modules else "")
+
+
+def modules(paths: Iterable[str]) -> str:
+    """Module paths, those that differ in one number only as one: `layers.[0-11].attn`."""
+    told = _numbered(tuple(paths))
+    # One too many is shown rather than counted: "and 1 more" takes the same room.
+    shown = told if len(told) <= MOST_MODULES + 1 else told[:MOST_MODULES]
+    rest = len(told) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+
+
+def _numbered(paths: tuple[str, ...]) -> list[str]:
+    groups: dict[tuple[str, ...], list[tuple[str, int]]] = {}
+    for each in paths:
+        # The first number is the loop that a reader sees; those below it are part of the name.
+        found = re.search(r"(?:(?<=\.)|^)\d+(?=\.|$)", each)
+        key = (each[: found.start()], each[found.end() :]) if found else (each,)
+        groups.setdefault(key, []).append((each, int(found.group()) if found else 0))
+    return [
+        members[0][0] if len(members) == 1 else f"[{_ranges(members)}]".join(key)
+        for key, members in groups.items()
+    ]
+
+
+def _ranges(members: Iterable[tuple[str, int]]) -> str:
+    """`0-3, 7` for 0, 1, 2, 3 and 7."""
+    runs: list[list[int]] = []
+    for number in sorted({number for _, number in members}):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

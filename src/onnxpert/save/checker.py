@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from onnxpert.core.types import Lowered
@@ -23,11 +24,21 @@ def check(lowered: Lowered) -> tuple[str, ...]:
         return (f"opset {opset} cannot be checked: onnx {onnx.__version__} knows up to {known}",)
     proto = skeleton(lowered.model, dict.fromkeys(large_weights(lowered.model), NOWHERE))
     _weights_to_inputs(proto.graph)
+    negative = tuple(_negative_sizes(proto.graph))
+    if negative:  # onnx does not refuse them: it ends the process
+        return negative
     try:
         onnx.checker.check_model(proto, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         return _problems(str(error))
     return ()
+
+
+def _negative_sizes(graph: onnx.GraphProto) -> Iterator[str]:
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        sizes = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        if any(size < 0 for size in sizes):
+            yield f"{value.name} has a negative size: its shape is {sizes}"
 
 
 def _weights_to_inputs(graph: onnx.GraphProto) -> None:

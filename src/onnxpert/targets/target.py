@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from onnxpert.core.errors import UsageError
 
 # A runtime's input and output arrays, numpy's; bfloat16 and float8 are numpy arrays of ml_dtypes.
 Array: TypeAlias = Any
@@ -21,9 +24,25 @@ class Target:
     name: str
     opsets: range
     default_opset: int
-    open: Callable[[Path], Run]  # raises whatever the runtime raises when it refuses the file
+    open: Callable[..., Run]  # raises whatever the runtime raises when it refuses the file
     limits: Callable[[], tuple[int, int] | None]  # (opset, IR) the installed runtime takes
     about: str
+
+    def with_kernels(self, libraries: tuple[str, ...]) -> Target:
+        """The same, with the kernels of custom operators; UsageError where it takes none."""
+        if not libraries:
+            return self
+        if "libraries" not in inspect.signature(self.open).parameters:
+            raise UsageError(
+                f"the target {self.name} takes no kernel library", "leave kernel_library out"
+            )
+        for library in libraries:
+            if not Path(library).is_file():
+                raise UsageError(
+                    f"there is no kernel library {library}", "give the path of a shared library"
+                )
+        whole = tuple(str(Path(library).resolve()) for library in libraries)
+        return replace(self, open=functools.partial(self.open, libraries=whole))
 
 
 def target(
@@ -32,10 +51,12 @@ def target(
     opsets: range,
     default_opset: int,
     limits: Callable[[], tuple[int, int] | None] = lambda: None,
-) -> Callable[[Callable[[Path], Run]], Target]:
-    """Make a `Target` of a function that opens a file and returns how to run it."""
+) -> Callable[[Callable[..., Run]], Target]:
+    """Make a `Target` of a function that opens a file and returns how to run it.
 
-    def decorate(open_file: Callable[[Path], Run]) -> Target:
+    One that also has a parameter `libraries` can run custom operators from kernel libraries."""
+
+    def decorate(open_file: Callable[..., Run]) -> Target:
         about = inspect.getdoc(open_file) or ""
         return Target(name, opsets, default_opset, open_file, limits, about)
 

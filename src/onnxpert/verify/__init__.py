@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onnxpert.core.types import Captured, Loaded, Lowered, Verified
-from onnxpert.targets.target import Target
+from onnxpert.core.types import Captured, Loaded, Lowered, Randomness, Verified, replace
+from onnxpert.targets.target import Array, Target
 
-__all__ = ["localise", "verify"]
+__all__ = ["example_feeds", "localise", "verify"]
 
 if TYPE_CHECKING:
     from onnxpert.core.types import Divergence
@@ -22,15 +22,45 @@ def verify(
     *,
     sizes: Sequence[Mapping[str, int]] = (),
     seed: int = 0,
+    randomness: Randomness | None = None,
+    captured: Captured | None = None,
+    computed_in: str = "",
 ) -> Verified:
     """Compare the file at `path`, from whatever exporter, with the model and example of `loaded`.
 
     `sizes` are further ones to try, by the names of the file's dimensions; those outside of what
-    was asked (or, where nothing was, of what the file promises) are left out. What the model or the runtime do is in the result. Raises UsageError when there is no such
+    was asked (or, where nothing was, of what the file promises) are left out. `randomness` is what
+    is known of the part that chance has; with `captured`, both sides of its branches are looked for.
+    What the model or the runtime do is in the result. Raises UsageError when there is no such
     file, when its inputs cannot be matched with the example, or when the runtime is missing."""
     from onnxpert.verify.proof import prove
 
-    return prove(loaded, path, target, sizes=sizes, seed=seed)
+    verified = prove(
+        loaded,
+        path,
+        target,
+        sizes=sizes,
+        seed=seed,
+        randomness=randomness,
+        captured=captured,
+        computed_in=computed_in,
+    )
+    if not loaded.states or not verified.rows:
+        return verified
+    from onnxpert.verify.sequence import prove_sequence
+
+    rows = (*verified.rows, *prove_sequence(loaded, path, target, seed))
+    return replace(verified, rows=rows)  # type: ignore[no-any-return]
+
+
+def example_feeds(loaded: Loaded, path: Path) -> dict[str, Array]:
+    """The example as the file takes it."""
+    from onnxpert.verify import cases
+    from onnxpert.verify.file import facts, read
+    from onnxpert.verify.inputs import bind
+
+    inputs = bind(loaded, facts(read(path)))
+    return inputs.feeds(inputs.build(cases.example(inputs), 0))
 
 
 def localise(

@@ -21,6 +21,8 @@ def to_array(tensor: torch.Tensor) -> Array:
     import torch
 
     plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    if plain.dtype is torch.complex32:  # no array has it, and no file
+        plain = plain.to(torch.complex64)
     name = dtype_name(plain)
     if name != "bfloat16" and not name.startswith("float8"):
         return plain.numpy()

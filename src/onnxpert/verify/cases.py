@@ -28,6 +28,15 @@ def example(inputs: Inputs) -> Case:
     return Case(EXAMPLE, inputs.example, Values.EXAMPLE)
 
 
+def given(inputs: Inputs) -> tuple[Wish, ...]:
+    """The further examples of the user's, whatever else is tried."""
+    found = []
+    for index, values in enumerate(inputs.loaded.examples):
+        name = f"{EXAMPLE} {index + 2}"
+        found.append(Wish((Case(name, inputs.sizes_of(values), Values.EXAMPLE, index),)))
+    return tuple(found)
+
+
 def at(inputs: Inputs, sizes: Sequence[Mapping[str, int]]) -> tuple[Wish, ...]:
     """A wish for each of the sizes that differ from the example and that nobody ruled out.
 
@@ -49,13 +58,44 @@ def _asked(inputs: Inputs, name: str, size: int) -> bool:
 
 def remade(name: str, sizes: Mapping[str, int]) -> Case:
     """The case of that name, as a row of a proof has it."""
+    number = name.removeprefix(f"{EXAMPLE} ")
+    if number != name:
+        return Case(name, sizes, Values.EXAMPLE, int(number) - 2)
     values = {
         EXAMPLE: Values.EXAMPLE,
         OTHER_VALUES: Values.WILD,
         OTHER_VALUES + SHUFFLED: Values.SHUFFLED,
     }
+    values |= {turned: kind for kind, turned in _TURNED.items()}
+    values |= {f"{_TURNED[Values.WILD]} ({number})": Values.WILD for number in range(_DRAWS)}
     resized = Values.REPEATED if name.endswith(REPEATED) else Values.SHUFFLED
     return Case(name, sizes, values.get(name, resized))
+
+
+_TURNED = {
+    Values.NEGATED: "values negated",
+    Values.NEGATIVE: "values all negative",
+    Values.POSITIVE: "values all positive",
+    Values.LARGE: "values x 100",
+    Values.SMALL: "values x 0.01",
+    Values.HIGHER: "values + 10",
+    Values.LOWER: "values - 10",
+    Values.ZERO: "values all 0",
+    Values.ONE: "values all 1",
+    Values.HUGE: "values x 10000",
+    Values.NAN: "values with a NaN",
+    Values.WILD: "values drawn anew",
+}
+_DRAWS = 8
+
+
+def turned(inputs: Inputs) -> Iterator[Case]:
+    """The example's values changed all at once, in ways that a branch may tell apart."""
+    for values, name in _TURNED.items():
+        if values is not Values.WILD:
+            yield Case(name, inputs.example, values)
+    for number in range(_DRAWS):
+        yield Case(f"{_TURNED[Values.WILD]} ({number})", inputs.example, Values.WILD)
 
 
 def wishes(inputs: Inputs) -> Iterator[Wish]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxpert.core.tolerance import tolerance
 from onnxpert.targets.target import Array
-from onnxpert.verify.arrays import dtype_name, to_tensor
+from onnxpert.verify.arrays import dtype_name, to_array, to_tensor
 
 if TYPE_CHECKING:
     import torch
@@ -61,6 +61,20 @@ def compare(
     if expected.is_complex():
         expected, answer = torch.view_as_real(expected), torch.view_as_real(answer)
     return _compare_floats(expected, answer, rtol * slack, atol * slack)
+
+
+def differs_in_signs(want: Any, got: Array) -> bool:
+    """Whether each row, or each column, is the other's or its opposite."""
+    import torch
+
+    if not isinstance(want, torch.Tensor) or not want.is_floating_point() or want.dim() < 2:
+        return False
+    answer = to_tensor(got)
+    if _form_problem(want, answer) or not want.numel():
+        return False
+    product = want.double() * answer.double()
+    turned = (product.sum(axis, keepdim=True) < 0 for axis in (-1, -2))
+    return any(not compare(want, to_array(answer.where(~t, -answer))).problem for t in turned)
 
 
 def _as_tensor(want: Any, answer: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -26,6 +26,17 @@ class Values(StrEnum):
     WILD = "wild"  # normal, with zeros and outliers; masks with holes
     SHUFFLED = "shuffled"  # drawn from the example's own; normal where that is one value only
     REPEATED = "repeated"  # the example's own, repeated or cropped to the size
+    NEGATED = "negated"  # these and those below: the example's own, each changed in one way
+    POSITIVE = "positive"
+    NEGATIVE = "negative"
+    ZERO = "zero"
+    ONE = "one"
+    LARGE = "large"
+    HUGE = "huge"
+    SMALL = "small"
+    HIGHER = "higher"
+    LOWER = "lower"
+    NAN = "nan"
     EXAMPLE = "example"  # untouched
 
 
@@ -36,6 +47,7 @@ class Case:
     name: str
     sizes: Mapping[str, int]
     values: Values
+    given: int | None = None  # the number of a further example, which is taken as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +71,50 @@ class Inputs:
 
     def build(self, case: Case, seed: int) -> tuple[Any, ...]:
         """A value for every leaf of the user's inputs."""
+        if case.given is not None:
+            values = self.loaded.examples[case.given]
+            rest = self.loaded.leaves[len(values) :]  # state that became an input
+            return (*values, *(leaf.value for leaf in rest))
         generator = torch.Generator().manual_seed(seed + zlib.crc32(case.name.encode()))
         leaves = [leaf.value for leaf in self.loaded.leaves]
         for bound in self.bound:
             value = leaves[bound.position]
             if isinstance(value, torch.Tensor):
                 shape = self._shape(bound, value, case.sizes)
-                leaves[bound.position] = _valued(value, shape, case.values, generator)
+                fresh = _valued(value, shape, case.values, generator)
+                leaves[bound.position] = self._within(fresh, value, case.sizes)
             elif all(name in case.sizes for name in symbols(str(bound.dims[0]))):
                 leaves[bound.position] = evaluate(bound.dims[0], case.sizes)
         return tuple(leaves)
+
+    def _within(
+        self, fresh: torch.Tensor, value: torch.Tensor, sizes: Mapping[str, int]
+    ) -> torch.Tensor:
+        """Whole numbers that fit into a size of the example fit into the smaller one too.
+
+        An index or a length that points outside is refused at best: some of torch's own kernels
+        write where it points."""
+        real = fresh.is_floating_point() or fresh.is_complex() or fresh.dtype is torch.bool
+        if real or not fresh.numel() or not value.numel():
+            return fresh
+        top = int(value.to(torch.int64).max())
+        smaller = [
+            (old, sizes[name]) for name, old in self.example.items() if sizes.get(name, old) < old
+        ]
+        limits = [new - (top < old) for old, new in smaller if 1 < top <= old]
+        if not limits:
+            return fresh
+        return fresh.to(torch.int64).clamp(max=max(min(limits), 0)).to(fresh.dtype)
+
+    def sizes_of(self, leaves: Sequence[Any]) -> Mapping[str, int]:
+        """The size of each symbol in these inputs."""
+        seen: list[tuple[str, int]] = []
+        for bound in self.bound:
+            value = leaves[bound.position]
+            sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
+            pairs = zip(bound.dims, sizes, strict=True)
+            seen += [(dim, size) for dim, size in pairs if isinstance(dim, str)]
+        return {**self.example, **solve(seen)}
 
     def feeds(self, leaves: Sequence[Any]) -> dict[str, Array]:
         """The same values as the file takes them."""
@@ -181,6 +227,8 @@ def _valued(
     wide = torch.float32 if dtype_name(value).startswith("float8") else _WIDER.get(value.dtype)
     example = value.detach().to(wide or value.dtype)
     sized = _resized(example, shape)
+    if values in _TURNS:
+        return _TURNS[values](sized).to(value.dtype)
     if sized.numel() and values is not Values.REPEATED:
         if sized.is_floating_point() or sized.is_complex():
             sized = _floats(example, sized, values, generator)
@@ -189,9 +237,37 @@ def _valued(
         elif sized.shape == example.shape:
             # At another size the order of whole numbers may mean something: positions, offsets.
             sized = _drawn(sized, sized, generator, replace=False)
-        if sized.is_floating_point() and _is_sorted(example):
+        ordered = not sized.is_complex() and _is_sorted(example)
+        if ordered and (sized.is_floating_point() or _are_edges(example)):
             sized = sized.sort(-1).values
     return sized.to(value.dtype)
+
+
+def _one_nan(values: torch.Tensor) -> torch.Tensor:
+    if not values.is_floating_point() or not values.numel():
+        return values
+    spoilt = values.clone()
+    spoilt.reshape(-1)[0] = torch.nan
+    return spoilt
+
+
+def _unless_bool(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., torch.Tensor]:
+    return lambda values: values if values.dtype is torch.bool else change(values)
+
+
+_TURNS: dict[Values, Callable[[torch.Tensor], torch.Tensor]] = {
+    Values.NEGATED: lambda values: ~values if values.dtype is torch.bool else -values,
+    Values.POSITIVE: _unless_bool(torch.abs),
+    Values.NEGATIVE: _unless_bool(lambda values: -values.abs()),
+    Values.ZERO: torch.zeros_like,
+    Values.ONE: torch.ones_like,
+    Values.LARGE: _unless_bool(lambda values: values * 100),
+    Values.HUGE: _unless_bool(lambda values: values * 10_000),
+    Values.SMALL: _unless_bool(lambda values: values * 0.01),
+    Values.HIGHER: _unless_bool(lambda values: values + 10),
+    Values.LOWER: _unless_bool(lambda values: values - 10),
+    Values.NAN: _one_nan,
+}
 
 
 def _is_sorted(example: torch.Tensor) -> bool:
@@ -200,6 +276,11 @@ def _is_sorted(example: torch.Tensor) -> bool:
         return False
     steps = example[..., 1:] >= example[..., :-1]
     return bool(steps.all()) and bool((example[..., 0] < example[..., -1]).all())
+
+
+def _are_edges(example: torch.Tensor) -> bool:
+    """Whole numbers in order, and neither positions that count up by one nor a mask."""
+    return bool((example.diff(dim=-1) > 1).any()) and int(example.max()) > 1
 
 
 def _resized(value: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
@@ -217,18 +298,60 @@ def _resized(value: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
 def _floats(
     example: torch.Tensor, sized: torch.Tensor, values: Values, generator: torch.Generator
 ) -> torch.Tensor:
+    if not example.numel():  # nothing to draw from
+        return _normal(sized, 1.0, generator)
     constant = bool((example == example.reshape(-1)[0]).all())
     masking = not bool(example.isfinite().all()) or float(example.abs().double().max()) > 1e4
     if masking or (values is not Values.WILD and not constant):
         # Drawn from the example, values stay in its range: positive, 0 or 1, minus infinity.
+        if not masking and _are_distinct(example):
+            return _between(example, sized, generator)
         return _drawn(example, sized, generator, replace=True)
+    scale = float(example.abs().double().square().mean().sqrt()) or 1.0
+    return _normal(sized, scale, generator, outliers=values is Values.WILD)
+
+
+def _normal(
+    sized: torch.Tensor, scale: float, generator: torch.Generator, *, outliers: bool = False
+) -> torch.Tensor:
     wide = torch.complex128 if sized.is_complex() else torch.float64
     fresh = torch.randn(sized.shape, generator=generator, dtype=wide)
-    scale = float(example.abs().double().square().mean().sqrt()) or 1.0
     flat = fresh.reshape(-1)
-    if values is Values.WILD and flat.numel() >= 4:
+    if outliers and flat.numel() >= 4:
         flat[0], flat[1], flat[-1] = 0.0, 8.0, -8.0
-    return (fresh * scale).to(dtype=sized.dtype, device=sized.device)
+    return _distinct((fresh * scale).to(dtype=sized.dtype, device=sized.device))
+
+
+def _distinct(drawn: torch.Tensor) -> torch.Tensor:
+    """Equal values moved to the next number: by chance two of some thousand floats are the same."""
+    if drawn.dtype not in (torch.float32, torch.float64):
+        return drawn
+    ordered, order = drawn.reshape(-1).sort()
+    for _ in range(16):
+        same = ordered[1:] == ordered[:-1]
+        if not bool(same.any()):
+            break
+        ordered[1:][same] = torch.nextafter(ordered[1:][same], torch.tensor(torch.inf).to(ordered))
+    return torch.empty_like(ordered).scatter_(0, order, ordered).reshape(drawn.shape)
+
+
+def _are_distinct(example: torch.Tensor) -> bool:
+    """Whether no two values of the example are equal, nor are they whole numbers that count."""
+    if example.numel() < 3 or example.is_complex() or bool((example == example.round()).all()):
+        return False
+    return bool(example.unique().numel() == example.numel())  # type: ignore[no-untyped-call]
+
+
+def _between(
+    example: torch.Tensor, sized: torch.Tensor, generator: torch.Generator
+) -> torch.Tensor:
+    """As distinct as the example is: of equal values nobody knows which is the largest."""
+    flat, count = example.reshape(-1).double(), example.numel()
+    first = torch.randint(count, sized.shape, generator=generator).to(example.device)
+    step = torch.randint(1, count, sized.shape, generator=generator).to(example.device)
+    share = torch.rand(sized.shape, generator=generator, dtype=torch.float64).to(example.device)
+    one, other = flat[first], flat[(first + step) % count]
+    return _distinct((one + (other - one) * share).to(sized.dtype))
 
 
 def _drawn(

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from onnxpert.core.errors import UsageError
-from onnxpert.core.types import Loaded, Row, Verdict, Verified
+from onnxpert.core.types import Captured, Loaded, Randomness, Row, Verdict, Verified
 from onnxpert.targets.target import Run, Target
 from onnxpert.verify import cases
-from onnxpert.verify.compare import compare
+from onnxpert.verify.branches import Sides, further, has_branches
+from onnxpert.verify.compare import compare, differs_in_signs
+from onnxpert.verify.distribution import likeness
 from onnxpert.verify.file import FileFacts, facts, read
 from onnxpert.verify.inputs import Case, Inputs, Values, bind
 from onnxpert.verify.messages import runtime_line
+from onnxpert.verify.precision import coarsest
 from onnxpert.verify.reference import Character, Output, Reference, RefusedError
+from onnxpert.verify.wider import HALVES, distances, widened, widened_leaves
 
 BUDGET_SECONDS = 60.0
 FEWEST_CASES = 3  # example, another size, other values: tried whatever it costs
@@ -31,6 +35,9 @@ def prove(
     *,
     sizes: Sequence[Mapping[str, int]],
     seed: int,
+    randomness: Randomness | None = None,
+    captured: Captured | None = None,
+    computed_in: str = "",
 ) -> Verified:
     if not path.is_file():
         raise UsageError(f"there is no file {path}", "give the path of an ONNX file")
@@ -42,9 +49,12 @@ def prove(
         return Verified((), runtime_error=runtime_line(error))
     file = facts(read(path))
     inputs = bind(loaded, file)
-    wanted = cases.at(inputs, sizes)
-    with Reference(loaded, seed) as reference:
-        return _Proof(inputs, file, reference, run, seed, wanted).verified()
+    wanted = (*cases.given(inputs), *cases.at(inputs, sizes))
+    unwritten = randomness.unwritten if randomness is not None else ()
+    with Reference(loaded, seed, unwritten) as reference:
+        sides = Sides(captured) if captured is not None and has_branches(captured) else None
+        proof = _Proof(inputs, file, reference, run, seed, wanted, randomness, sides, computed_in)
+        return proof.verified()
 
 
 @dataclass(slots=True)
@@ -55,6 +65,10 @@ class _Proof:
     run: Run
     seed: int
     wanted: tuple[cases.Wish, ...]  # beside what every proof tries
+    randomness: Randomness | None
+    sides: Sides | None  # of a model with branches
+    precision: str = ""  # that the file was turned to; "": the model's own
+    half: bool = False  # the model computes in half precision
 
     def verified(self) -> Verified:
         first = cases.example(self.inputs)
@@ -62,23 +76,61 @@ class _Proof:
         start = time.monotonic()
         try:
             character = self.reference.examine(leaves)
+            if self.sides is not None:  # it may loop for as long as the data say
+                self.reference.patience = 2 + 20 * (time.monotonic() - start)
         except RefusedError as refusal:
             return Verified((_refused(first, str(refusal)),))
+        character = self._chance(character, leaves)
+        self.half = character.computed_in in HALVES
+        if self.precision:
+            kinds = [
+                getattr(torch, name) for name in (self.precision, character.computed_in) if name
+            ]
+            character = replace(character, computed_in=coarsest(kinds))
         rows = self._rows(first, leaves, character.outputs, character)
+        if character.nondeterministic and self.randomness is not None and self.randomness.allowed:
+            rows += self._draws(first, leaves)
         rows += self._further(character, start)
         return Verified(
             tuple(rows),
             nondeterministic=character.nondeterministic,
             stateful=character.stateful,
+            randomness=self.randomness,
+            branches=() if self.sides is None else self.sides.report(),
         )
+
+    def _chance(self, character: Character, leaves: Sequence[Any]) -> Character:
+        """The same model at other inputs: what is certain at one may be a matter of luck there."""
+        if self.randomness is None or character.stateful:
+            return character
+        return replace(character, nondeterministic=self.reference.varies(leaves))
+
+    def _draws(self, case: Case, leaves: Sequence[Any]) -> list[Row]:
+        feeds = self.inputs.feeds(leaves)
+        found = likeness(lambda turn: self.reference.draw(leaves, turn), lambda _: self.run(feeds))
+        return [
+            Row(
+                f"{one.draws} draws",
+                name,
+                case.sizes,
+                Verdict.PASS if one.same else Verdict.FAIL,
+                detail=f"distributions are {one.distance:.2g} apart, {one.threshold:.2g} allowed",
+            )
+            for index, (name, one) in enumerate(zip(self.file.outputs, found, strict=True))
+            if not self._is_unwritten(index)
+        ]
+
+    def _is_unwritten(self, index: int) -> bool:
+        return self.randomness is not None and index in self.randomness.unwritten
 
     def _further(self, character: Character, start: float) -> list[Row]:
         rows: list[Row] = []
         done, attempts = 1, 0
         compared: set[str] = set()
         refused: set[str] = set()
-        extra = len(self.wanted)
-        for wish in (*self.wanted, *cases.wishes(self.inputs)):
+        every = (*self.wanted, *self._wishes_of_branches(), *cases.wishes(self.inputs))
+        extra = len(every) - len(list(cases.wishes(self.inputs)))
+        for wish in every:
             if done >= cases.MOST_CASES + extra or attempts >= cases.MOST_ATTEMPTS + extra:
                 break
             if done >= FEWEST_CASES + extra and time.monotonic() - start > BUDGET_SECONDS:
@@ -93,6 +145,7 @@ class _Proof:
                 leaves = self.inputs.build(case, self.seed)
                 try:
                     outputs = self.reference.call(leaves)
+                    character = self._chance(character, leaves)
                     if self._has_tamer_values(case):
                         _refuse_new_nan(character.outputs, outputs)
                 except RefusedError as refusal:
@@ -100,11 +153,25 @@ class _Proof:
                     refusals.append(_refused(case, str(refusal)))
                     continue
                 rows += self._rows(case, leaves, outputs, character)
+                self._note_sides(leaves)
                 compared.add(case.name)
                 done += 1
                 break
             rows += refusals[:1]  # the other ways were only tried because of the first
         return rows
+
+    def _wishes_of_branches(self) -> list[cases.Wish]:
+        """What takes the sides of branches that the example and the other sizes do not."""
+        if self.sides is None:
+            return []
+        for case in (cases.example(self.inputs), *(wish.ways[0] for wish in self.wanted)):
+            self._note_sides(self.inputs.build(case, self.seed))
+        return [cases.Wish((case,)) for case in further(self.inputs, self.sides, self.seed)]
+
+    def _note_sides(self, leaves: Sequence[Any]) -> None:
+        if self.sides is not None:
+            names = [leaf.name for leaf in self.inputs.loaded.leaves]
+            self.sides.note(dict(zip(names, leaves, strict=True)))
 
     def _has_tamer_values(self, case: Case) -> bool:
         """Whether the next way is of the same sizes: then NaN may be the doing of the values."""
@@ -122,17 +189,47 @@ class _Proof:
             detail = f"the model gives {len(want)} outputs, the file {len(got)}"
             return [Row(case.name, "", case.sizes, Verdict.FAIL, detail=detail)]
         return [
-            self._row(case, name, expected, answer, character)
-            for name, expected, answer in zip(self.file.outputs, want, got, strict=True)
+            self._by_float32(
+                self._row(case, index, expected, answer, character), leaves, expected, answer
+            )
+            for index, (expected, answer) in enumerate(zip(want, got, strict=True))
         ]
 
-    def _row(self, case: Case, name: str, want: Output, got: Any, character: Character) -> Row:
-        compared = not character.nondeterministic
-        result = compare(want, got, computed_in=character.computed_in, values=compared)
-        unseen = "" if compared else "the model is random: only shape and dtype were compared"
+    def _by_float32(self, row: Row, leaves: Sequence[Any], want: Output, got: Any) -> Row:
+        """A row of half precision that fails, looked at again beside the model in float32."""
+        if row.verdict is not Verdict.FAIL or row.max_abs is None or not self.half:
+            return row
+        exact = self._exact(leaves)
+        index = self.file.outputs.index(row.output)
+        found = distances(want, got, exact[index]) if exact is not None else None
+        if found is None or not found.is_nearer:
+            return row
+        detail = f"from the model in float32 this is {found.file:.2g}, the model itself {found.model:.2g}"
+        return replace(row, verdict=Verdict.PASS, detail=detail, signs=False)
+
+    def _exact(self, leaves: Sequence[Any]) -> tuple[Output, ...] | None:
+        wide = widened(self.inputs.loaded)
+        if wide is None:
+            return None
+        try:
+            with Reference(wide, self.seed) as reference:
+                return reference.call(widened_leaves(leaves))
+        except RefusedError:
+            return None
+
+    def _unseen(self, index: int, character: Character) -> str:
+        """Why the values of an output are not compared, if they are not."""
+        if self._is_unwritten(index):
+            return "nobody writes this memory: only shape and dtype were compared"
+        random = character.nondeterministic
+        return "the model is random: only shape and dtype were compared" if random else ""
+
+    def _row(self, case: Case, index: int, want: Output, got: Any, character: Character) -> Row:
+        unseen = self._unseen(index, character)
+        result = compare(want, got, computed_in=character.computed_in, values=not unseen)
         return Row(
             case=case.name,
-            output=name,
+            output=self.file.outputs[index],
             sizes=case.sizes,
             verdict=Verdict.FAIL if result.problem else Verdict.PASS,
             max_abs=result.max_abs,
@@ -140,6 +237,7 @@ class _Proof:
             rtol=result.rtol,
             atol=result.atol,
             detail=result.problem or unseen,
+            signs=bool(result.problem) and differs_in_signs(want, got),
         )
 
 

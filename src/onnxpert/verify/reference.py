@@ -12,14 +12,18 @@ from typing import Any, Self, TypeAlias
 import torch
 
 from onnxpert.core.flatten import flatten_outputs
+from onnxpert.core.memory import Memory
 from onnxpert.core.types import Loaded
+from onnxpert.core.whereabouts import followed
 from onnxpert.verify.arrays import to_array
 from onnxpert.verify.compare import compare
 from onnxpert.verify.messages import one_line
+from onnxpert.verify.patience import Patience
 from onnxpert.verify.precision import Watch, coarsest
-from onnxpert.verify.state import State
 
 Output: TypeAlias = Any  # a tensor, or a Python number
+_SPREAD = 0x9E3779B97F4A7C15  # neighbouring seeds draw alike
+_CHANCES = 12
 
 
 class RefusedError(Exception):
@@ -39,12 +43,14 @@ class Character:
 class Reference:
     """Calls the model on copies, with a fixed seed, and puts its buffers back after each call."""
 
-    def __init__(self, loaded: Loaded, seed: int) -> None:
+    def __init__(self, loaded: Loaded, seed: int, unwritten: Sequence[int] = ()) -> None:
+        self._unwritten = frozenset(unwritten)  # outputs of which nothing can be said
         self._loaded = loaded
         self._seed = seed
         program = isinstance(loaded.module, torch.export.ExportedProgram)
         self._model = loaded.module.module() if program else loaded.module
-        self._state = State(self._model)
+        self._state = Memory(self._model)
+        self.patience: float | None = None  # seconds that a call may take
 
     def __enter__(self) -> Self:
         return self
@@ -64,25 +70,47 @@ class Reference:
         finally:
             self._state.restore()
 
+    def draw(self, leaves: Sequence[Any], turn: int) -> tuple[Output, ...]:
+        """An answer with a seed of its own, as far from the others as seeds can be."""
+        try:
+            return self._outputs(leaves, (self._seed + (turn + 1) * _SPREAD) % 2**63)
+        finally:
+            self._state.restore()
+
+    def varies(self, leaves: Sequence[Any]) -> bool:
+        """Whether the seed decides about the answer; rare events are given several chances."""
+        first = self.call(leaves)
+        return any(not self._same(first, self.draw(leaves, turn)) for turn in range(_CHANCES))
+
     def examine(self, leaves: Sequence[Any]) -> Character:
         """Call it on one input until it is plain whether the answer is always the same."""
         try:
             first = self._outputs(leaves, self._seed)
             changed = bool(self._state.changed())
             # The same question in a row: a counter, a cache or a running mean shows here.
-            stateful = changed and not _same(first, self._outputs(leaves, self._seed))
+            stateful = changed and not self._same(first, self._outputs(leaves, self._seed))
             self._state.restore()
             watch = Watch()
             other = self._watched(leaves, watch)
             self._state.restore()
-            random = not _same(first, other)
+            random = not self._same(first, other)
             if random and not stateful:
                 # Not the seed's doing if the first seed does not bring the first answer back.
-                stateful = not _same(first, self._outputs(leaves, self._seed))
+                stateful = not self._same(first, self._outputs(leaves, self._seed))
                 random = not stateful
         finally:
             self._state.restore()
         return Character(first, random, stateful, coarsest(watch.seen or self._dtypes()))
+
+    def _same(self, one: tuple[Output, ...], two: tuple[Output, ...]) -> bool:
+        """Up to the last digits: sums of several threads need not be repeatable."""
+        if len(one) != len(two):
+            return False
+        return not any(
+            compare(a, to_array(b if isinstance(b, torch.Tensor) else torch.tensor(b))).problem
+            for index, (a, b) in enumerate(zip(one, two, strict=True))
+            if index not in self._unwritten
+        )
 
     def _watched(self, leaves: Sequence[Any], watch: Watch) -> tuple[Output, ...]:
         """With another seed, and watched; some control-flow operators refuse to be watched."""
@@ -107,9 +135,10 @@ class Reference:
             torch.random.fork_rng(),
             torch.no_grad(),
         ):
-            torch.manual_seed(seed)
+            _sow(seed)
             try:
-                with watch or nullcontext():
+                waiting = nullcontext() if self.patience is None else Patience(self.patience)
+                with watch or waiting, followed(self._model):
                     answer = self._model(*args, **kwargs)
             except Exception as error:  # whatever the model raises, it is its way of saying no
                 raise RefusedError(one_line(error)) from error
@@ -122,20 +151,23 @@ class Reference:
     def _prepared(self, name: str, value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return value
+        if name in self._loaded.numbers:  # the user's own model is given what the user gives it
+            return value.item()
         copy = value.detach().clone()
         cast = self._loaded.casts.get(name)
         return copy.to(getattr(torch, cast)) if cast else copy
 
 
+def _sow(seed: int) -> None:
+    # torch.manual_seed formats a whole stack for each kind of device that is not there.
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)
+
+
 def _copied(leaf: Output) -> Output:
-    return leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
-
-
-def _same(one: tuple[Output, ...], two: tuple[Output, ...]) -> bool:
-    """Up to the last digits: sums of several threads need not be repeatable."""
-    if len(one) != len(two):
-        return False
-    return not any(
-        compare(a, to_array(b if isinstance(b, torch.Tensor) else torch.tensor(b))).problem
-        for a, b in zip(one, two, strict=True)
-    )
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    if leaf.dtype is torch.complex32:  # no array has it: compared as the pairs that a file gives
+        return torch.view_as_real(leaf.detach().resolve_conj()).clone()
+    return leaf.detach().clone()

@@ -12,6 +12,7 @@ from onnxpert.cli.progress import progress
 
 def _options(parser: ArgumentParser) -> None:
     options.target_option(parser)
+    options.release_option(parser)
     options.screen_options(parser)
 
 
@@ -23,7 +24,7 @@ def doctor(asked: Namespace) -> int:
         told("imports", "start", 0.0, "every library once, in a process of its own")
         from onnxpert.engine.doctor import examine
 
-        diagnosis = examine(asked.target)
+        diagnosis = examine(asked.target, asked.runtime_version)
         told("imports", "done", time.monotonic() - start, "")
     if asked.json:
         results.write(diagnosis.to_json())

@@ -7,11 +7,15 @@ import os
 import re
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from onnxpert.cli import options, results
+from onnxpert.cli import budget, options, reports, results
 from onnxpert.cli.command import command
-from onnxpert.cli.progress import progress
+from onnxpert.cli.progress import Progress
 from onnxpert.core.errors import ExportError, UsageError
+
+if TYPE_CHECKING:
+    from onnxpert.engine.formats import Report
 
 _ELSEWHERE = "choose another place with -o"
 
@@ -24,7 +28,11 @@ def _options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--external-data", action="store_true", help="keep the weights in a file of their own"
     )
+    reports.options(parser)
+    budget.options(parser)
+    options.repro_option(parser)
     options.screen_options(parser)
+    parser.set_defaults(action="export")
     parser.epilog = f"{options.SOURCES}\n\n{options.INPUTS}"
 
 
@@ -35,27 +43,29 @@ def export(asked: Namespace) -> int:
     No file appears before the proof has passed."""
     output = Path(asked.output) if asked.output else Path(default_name(asked.source))
     _check(output)
-    with results.kept_clean(), progress(quiet=asked.quiet) as told:
-        prepared = options.prepare(asked, asked.source, told)
-        from onnxpert.engine import api
-
+    reports.check(asked)
+    with results.kept_clean():
         try:
-            report = api.export(
-                prepared.model,
-                prepared.args,
-                output,
-                progress=told,
-                **options.request(asked, prepared),
-            )
-        except ExportError as error:
-            report = error.report
+            report = budget.run(asked, lambda told: _exported(asked, output, told), output)
         except OSError as error:
             raise _unwritable(output, error) from error
-    if asked.json:
-        results.write(report.to_json())
-    else:
-        results.show(report)
-    return report.exit_code
+    return reports.deliver(report, asked)
+
+
+def _exported(asked: Namespace, output: Path, told: Progress) -> Report:
+    prepared = options.prepare(asked, asked.source, told)
+    from onnxpert.engine import api
+
+    try:
+        return api.export(
+            prepared.model,
+            prepared.args,
+            output,
+            progress=told,
+            **options.request(asked, prepared),
+        )
+    except ExportError as error:
+        return error.report
 
 
 def default_name(source: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from onnxpert.cli import options, results
+from onnxpert.cli import options, reports, results
 from onnxpert.cli.command import command
 from onnxpert.cli.progress import progress
 from onnxpert.core.errors import UsageError
@@ -16,6 +16,8 @@ def _options(parser: ArgumentParser) -> None:
     parser.add_argument("--against", metavar="SOURCE", required=True, help="the model, see below")
     options.source_options(parser)
     options.target_option(parser)
+    options.kernel_option(parser)
+    reports.options(parser)
     options.screen_options(parser)
     parser.epilog = f"{options.SOURCES}\n\n{options.INPUTS}"
 
@@ -26,6 +28,7 @@ def verify(asked: Namespace) -> int:
     of its dynamic dimensions and at other values."""
     if not Path(asked.file).is_file():
         raise UsageError(f"there is no file {asked.file}", "the first argument is the .onnx file")
+    reports.check(asked)
     with results.kept_clean(), progress(quiet=asked.quiet) as told:
         prepared = options.prepare(asked, asked.against, told)
         from onnxpert.engine import api
@@ -36,10 +39,7 @@ def verify(asked: Namespace) -> int:
             prepared.args,
             kwargs=prepared.kwargs,
             target=asked.target,
+            kernel_library=asked.kernel_library,
             progress=told,
         )
-    if asked.json:
-        results.write(report.to_json())
-    else:
-        results.show(report)
-    return report.exit_code
+    return reports.deliver(report, asked)

@@ -14,11 +14,12 @@ from torch import fx
 from torch._dispatch.python import enable_python_dispatcher
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from onnxpert.core.loops import counted_loop
 from onnxpert.lower.complex_pairs import REAL
 from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
-from onnxpert.lower.symbols import expression
+from onnxpert.lower.symbols import concrete, expression, is_static
 
 hop = torch.ops.higher_order
 
@@ -33,6 +34,9 @@ def cond(
     expected = _expected(op)
     if isinstance(pred, bool):
         return _inlined(op, true_fn if pred else false_fn, operands)
+    halves = any(getattr(one, "dtype", None) is torch.bfloat16 for one in expected)
+    if op.opset < 16 and halves:
+        raise Refusal(f"If of opset {op.opset} does not give bfloat16", 16)
     condition = op.scalar(pred, torch.bool)
     if op.rank(condition):  # torch takes one element in any shape
         condition = op.reshape(condition, ())
@@ -124,6 +128,42 @@ def _scanned(
         **_attributes({"body": _graph(body, "body", (*states, *slices), outputs)}),
     )
     return _described(op, final, expected)
+
+
+@lowering(counted_loop)
+def counted(
+    op: Emitter,
+    body: fx.GraphModule,
+    count: Any,
+    carried: Sequence[ir.Value],
+    others: Sequence[Any],
+) -> tuple[ir.Value, ...]:
+    expected = _expected(op)
+    states = _examples(body)[1 : 1 + len(carried)]
+    start = [_typed(op, value, like) for value, like in zip(carried, states, strict=True)]
+    inner = op.scope()
+    turn, go_on = _formal(inner, "turn", torch.int64), _formal(inner, "go_on", torch.bool)
+    formals = [_formal_like(inner, "carried", like) for like in states]
+    results = _walked(inner, body, (turn, *formals, *others))
+    outputs = _outputs(inner, results, [*states, *expected[len(carried) :]])
+    for value, stacked in zip(outputs[len(carried) :], expected[len(carried) :], strict=True):
+        # All that the runtime has to go by when there is no turn at all.
+        sizes = [concrete(size) for size in stacked.shape[1:]]
+        value.shape = ir.Shape([size if isinstance(size, int) else None for size in sizes])
+    graph = _graph(inner, "body", (turn, go_on, *formals), [_copy(inner, go_on), *outputs])
+    trips, always = op.scalar(count, torch.int64), op.const(True)
+    final = op.emit(
+        "Loop", trips, always, *start, _outputs=len(results), **_attributes({"body": graph})
+    )
+    final = final if isinstance(final, tuple) else (final,)
+    many = _described(op, final, expected)
+    return (*many[: len(carried)], *(_with_sizes(op, value) for value in many[len(carried) :]))
+
+
+def _with_sizes(op: Emitter, stacked: ir.Value) -> ir.Value:
+    """After no turn at all the runtime takes sizes that it does not know for zero."""
+    sizes = op.shape(stacked)
+    return stacked if is_static(*sizes[1:]) else op.reshape(stacked, sizes)
 
 
 # ---- regions: their graph is walked where it stands ------------------------------------------

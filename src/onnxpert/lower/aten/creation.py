@@ -34,7 +34,7 @@ def _kind(op: Emitter, value: Any) -> torch.dtype:
     return op.dtype(value) if isinstance(value, ir.Value) else python_kind(value)
 
 
-@lowering(aten.zeros.default)
+@lowering(aten.zeros.default, aten._efficientzerotensor.default)
 def zeros(op: Emitter, size: Sequence[Size], dtype: torch.dtype | None = None) -> ir.Value:
     return filled(op, size, 0, dtype or torch.get_default_dtype())
 

@@ -192,6 +192,9 @@ def diff(
     axis = dim % op.rank(x)
     pieces = [piece for piece in (prepend, x, append) if piece is not None]
     joined: Any = op.Concat(*pieces, axis=axis) if len(pieces) > 1 else x
+    size = op.shape(joined)[axis]
+    if isinstance(size, int):  # nothing is left after as many steps, and stays so
+        n = min(n, size)
     for _ in range(n):
         later = op.Slice(joined, [1], [torch.iinfo(torch.int64).max], [axis])
         earlier = op.Slice(joined, [0], [-1], [axis])

@@ -38,11 +38,11 @@ def _dropped(op: Emitter, x: ir.Value, p: float) -> tuple[ir.Value, ir.Value]:
     if p == 1:
         nothing = filled(op, op.shape(x), 0, op.dtype(x))
         return nothing, filled(op, op.shape(x), False, torch.bool)
-    outputs = op.emit(
-        "Dropout", x, op.scalar(p, torch.float32), op.scalar(True, torch.bool), _outputs=2
-    )
-    kept, mask = outputs
-    return op.describe(kept, op.shape(x)), op.describe(mask, op.shape(x), torch.bool)
+    # Not ONNX's own Dropout: ONNX Runtime (1.31) seeds its numbers anew at each run, with seeds so
+    # near each other that the first element is dropped every time.
+    mask = op.GreaterOrEqual(uniform_numbers(op, op.shape(x), torch.float32), p)
+    kept = call(op, "Mul", op.cast(mask, op.dtype(x)), 1 / (1 - p))
+    return call(op, "Mul", x, kept), op.describe(mask, op.shape(x), torch.bool)
 
 
 @lowering(aten.feature_dropout.default)

@@ -207,3 +207,16 @@ def frexp(op: Emitter, x: ir.Value) -> tuple[ir.Value, ir.Value]:
     fraction = op.Div(wide, op.Pow(op.scalar(2.0, torch.float64), exponent))
     fraction = chosen(op, finite, fraction, wide)
     return op.cast(fraction, op.dtype(x)), op.cast(exponent, torch.int32)
+
+
+@lowering(aten.logit.default, aten.special_logit.default)
+def logit(op: Emitter, x: ir.Value, eps: float | None = None) -> ir.Value:
+    (value,) = floating(op, x)
+    if eps is not None:
+        low, high = (op.scalar(bound, op.dtype(value)) for bound in (eps, 1 - eps))
+        # One bound after the other, as torch asks: an eps beyond a half makes them change places.
+        below = chosen(op, call(op, "Greater", value, high), high, value)
+        value = chosen(op, call(op, "Less", value, low), low, below)
+    return call(
+        op, "Log", call(op, "Div", value, call(op, "Sub", op.scalar(1.0, op.dtype(value)), value))
+    )

@@ -158,8 +158,9 @@ def _zeta(op: Emitter, s: ir.Value, q: ir.Value) -> ir.Value:
     )
     places = op.Add(op.unsqueeze(q, -1), op.cast(steps, torch.float64))
     terms = op.Pow(places, op.unsqueeze(op.Neg(s), -1))
-    total = op.ReduceSum(terms, [-1], keepdims=0)
-    total = op.describe(total, broadcast(op.shape(s), op.shape(q)))
+    shape = broadcast(op.shape(s), op.shape(q))
+    # Counted from the front: ONNX Runtime takes -1 wrongly where there is nothing to sum.
+    total = op.describe(op.ReduceSum(terms, [len(shape)], keepdims=0), shape)
     far = op.Add(q, count)
     power = op.Pow(far, op.Neg(s))
     total = op.Add(total, op.Div(op.Mul(power, far), op.Sub(s, 1.0)))

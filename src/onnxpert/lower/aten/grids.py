@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import onnx_ir as ir
 import torch
 
+from onnxpert.lower.aten.cubic_grids import cubic_in_space
 from onnxpert.lower.aten.linear import matmul, swapped
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
@@ -48,6 +49,8 @@ def grid_sampler(
     padding_mode: int,
     align_corners: bool,
 ) -> ir.Value:
+    if op.rank(input) == 5 and _MODES[interpolation_mode] == "cubic":
+        return cubic_in_space(op, input, grid, padding_mode, align_corners)
     return _sampled(op, input, grid, _MODES[interpolation_mode], padding_mode, align_corners)
 
 

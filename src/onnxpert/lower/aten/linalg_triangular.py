@@ -51,8 +51,9 @@ def substituted(
         if not unit:
             found = body.Div(found, down(body, column_of(body, column, k)))
         left = body.Less(rows, k) if upper else body.Greater(rows, k)
-        column = body.Where(left, column, body.scalar(0, body.dtype(a)))
         rest = body.Sub(x, body.Mul(down(body, column), across(body, found)))
+        # Only these: a row that came out infinite must not reach those that are done.
+        rest = body.Where(down(body, left), rest, x)
         return [body.Where(down(body, body.Equal(rows, k)), across(body, found), rest)]
 
     return turns(op, size, [start], step)[0]
@@ -115,7 +116,7 @@ def _cholesky(op: Emitter, x: ir.Value) -> tuple[ir.Value, ir.Value]:
     rows = places(op, size)
 
     def step(body: Emitter, k: ir.Value, carried: Sequence[ir.Value]) -> Sequence[ir.Value]:
-        rest, info = carried
+        rest, info, stuck = carried
         zero = body.scalar(0, dtype)
         column = column_of(body, rest, k)
         square = column_of(body, column, k)
@@ -125,11 +126,21 @@ def _cholesky(op: Emitter, x: ir.Value) -> tuple[ir.Value, ir.Value]:
         less = body.Sub(rest, body.Mul(down(body, below), across(body, below)))
         rest = body.Where(body.Equal(rows, k), down(body, column), less)
         failed = body.And(body.Not(body.Greater(square, zero)), body.Equal(info, 0))
-        return [_kept(body, rows, k, carried[0], rest), body.Where(failed, body.Add(k, 1), info)]
+        return [
+            _kept(body, rows, k, carried[0], rest),
+            body.Where(failed, body.Add(k, 1), info),
+            body.Where(failed, square, stuck),
+        ]
 
     none = op.expand(op.scalar(0, torch.int64), batch)
-    factor, info = turns(op, size, [x, none], step)
-    return tril(op, factor), op.cast(info, torch.int32)
+    factor, info, stuck = turns(op, size, [x, none, op.expand(op.scalar(0, dtype), batch)], step)
+    # LAPACK stops at the column that fails: its corner as far as it came, the rest untouched.
+    last = across(op, down(op, op.Sub(info, 1)))
+    untouched = op.And(op.GreaterOrEqual(last, 0), op.GreaterOrEqual(rows, last))
+    corner = op.And(op.Equal(down(op, rows), last), op.Equal(rows, last))
+    result = op.Where(untouched, x, factor)
+    result = op.Where(corner, across(op, down(op, stuck)), result)
+    return tril(op, result), op.cast(info, torch.int32)
 
 
 def _kept(

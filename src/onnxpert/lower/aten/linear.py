@@ -11,6 +11,7 @@ import torch
 
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
+from onnxpert.lower.shapes import matmul as product_shape
 from onnxpert.lower.shapes import product
 from onnxpert.lower.symbols import Size, same
 
@@ -63,6 +64,10 @@ def linear(
     aten.vdot.default,
 )
 def matmul(op: Emitter, self: ir.Value, other: ir.Value) -> ir.Value:
+    if op.rank(self) and same(op.shape(self)[-1], 0):
+        # ONNX Runtime leaves whatever lay in memory where a batch of products sums over nothing.
+        sizes = product_shape(op.shape(self), op.shape(other))
+        return op.expand(op.scalar(0, op.dtype(self)), sizes)
     if op.rank(other) == 1 and op.rank(self) >= 2:
         # ONNX Runtime fuses a transpose before a product with a vector, and gets it wrong (1.31):
         # the vector goes in as a column.

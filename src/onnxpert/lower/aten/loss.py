@@ -8,7 +8,8 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.activation import log_softmax
-from onnxpert.lower.aten.exponential import log1p
+from onnxpert.lower.aten.arithmetic import add, mul, neg, sub
+from onnxpert.lower.aten.exponential import exp, log1p
 from onnxpert.lower.aten.linear import scaled
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
@@ -177,10 +178,23 @@ def margin_ranking_loss(
     margin: float = 0.0,
     reduction: int = MEAN,
 ) -> ir.Value:
-    dtype = op.result_type(input1, input2, target)
-    gap = op.Sub(op.cast(input1, dtype), op.cast(input2, dtype))
-    loss = op.Add(op.Mul(op.Neg(op.cast(target, dtype)), gap), op.const(margin, dtype))
-    return _reduced(op, op.Max(loss, op.const(0.0, dtype)), reduction)
+    # The margin is a float: whole numbers wrap before it is added, and no longer after.
+    loss = add(op, mul(op, neg(op, target), sub(op, input1, input2)), float(margin))
+    return _reduced(op, op.Max(loss, op.const(0.0, op.dtype(loss))), reduction)
+
+
+@lowering(aten.soft_margin_loss.default)
+def soft_margin_loss(
+    op: Emitter, self: ir.Value, target: ir.Value, reduction: int = MEAN
+) -> ir.Value:
+    dtype = op.result_type(self, target)
+    product = mul(op, neg(op, target), self)
+    if dtype not in (torch.float16, torch.bfloat16):
+        return _reduced(op, log1p(op, exp(op, product)), reduction)
+    # torch overflows here; a runtime without such kernels goes on in float32, unless told so.
+    power = op.cast(op.Exp(op.cast(product, torch.float32)), dtype)
+    loss = log1p(op, op.cast(power, torch.float32))
+    return op.cast(_reduced(op, loss, reduction), dtype)
 
 
 @lowering(aten.multilabel_margin_loss_forward.default)

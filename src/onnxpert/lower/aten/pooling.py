@@ -89,9 +89,14 @@ def _max_pool(
     spread, sizes = per_axis(dilation, axes), op.shape(x)[-axes:]
     counts = _counts(sizes, kernel, steps, around, spread, ceil_mode)
     shape = (*op.shape(x)[:-axes], *counts)
-    if op.dtype(x) not in _MAX_KERNELS:
+    own = op.dtype(x)
+    if own in (torch.int16, torch.int32):  # float64 has a kernel, and holds them all
+        options = (axes, kernel_size, stride, padding, dilation, ceil_mode, indices)
+        pooled = _max_pool(op, op.cast(x, torch.float64), *options)
+        return (op.cast(pooled[0], own), pooled[1]) if indices else op.cast(pooled, own)
+    if own not in _MAX_KERNELS:
         if indices:
-            raise Refusal(f"ONNX Runtime has no max pooling with indices for {op.dtype(x)}")
+            raise Refusal(f"ONNX Runtime has no max pooling with indices for {own}")
         return _max_by_hand(op, x, counts, kernel, steps, around, spread, ceil_mode)
     mode = _rounding(sizes, kernel, steps, around, spread, counts) if ceil_mode else 0
     behind = around
@@ -130,13 +135,10 @@ def _max_by_hand(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> ir.Value:
-    own = op.dtype(x)
-    wide = torch.int32 if own is torch.int16 else own
     # The last window of the ceil mode may reach beyond the padding, by less than a stride.
     behind = [pad + (step - 1) * ceil_mode for pad, step in zip(around, stride, strict=True)]
-    grid = padded(op, op.cast(x, wide), around, behind, _lowest(own))
-    pieces = taps(op, grid, kernel, stride, dilation, counts)
-    return op.cast(functools.reduce(op.Max, pieces), own)
+    grid = padded(op, x, around, behind, _lowest(op.dtype(x)))
+    return functools.reduce(op.Max, taps(op, grid, kernel, stride, dilation, counts))
 
 
 def _max_lowering(overload: Any, axes: int, indices: bool) -> Any:

@@ -21,12 +21,35 @@ def _drawn(op: Emitter, name: str, size: Sequence[Size], dtype: torch.dtype) -> 
     """`RandomUniform` in [0, 1) or `RandomNormal` of mean 0 and deviation 1."""
     sizes = tuple(map(concrete, size))
     real = torch.float64 if dtype is torch.float64 else torch.float32
+    if op.opset >= 22:
+        drawn = _of_coins(op, sizes, real) if name == "RandomUniform" else _normal(op, sizes, real)
+        return op.cast(op.describe(drawn, sizes, real), dtype)
     kind = TO_ONNX[real]
     if is_static(*sizes) and sizes:
         drawn = op.emit(name, shape=list(sizes), dtype=kind)
     else:
         drawn = op.emit(f"{name}Like", op.expand(op.scalar(0.0, real), sizes), dtype=kind)
     return op.cast(op.describe(drawn, sizes, real), dtype)
+
+
+def _of_coins(op: Emitter, sizes: Sequence[Size], dtype: torch.dtype) -> ir.Value:
+    """A uniform number out of its binary digits, each of which a Dropout keeps or drops.
+
+    From opset 22 on ONNX Runtime has no kernel for the random operators but this one."""
+    digits = 53 if dtype is torch.float64 else 24
+    ones = op.expand(op.scalar(1.0, torch.float32), (*sizes, digits))
+    _, kept = op.emit("Dropout", ones, op.scalar(0.5, torch.float32), True, _outputs=2)
+    values = op.const([[2.0 ** -(place + 1)] for place in range(digits)], dtype)
+    coins = op.cast(op.describe(kept, (*sizes, digits), torch.bool), dtype)
+    return op.reshape(op.describe(op.MatMul(coins, values), (*sizes, 1), dtype), sizes)
+
+
+def _normal(op: Emitter, sizes: Sequence[Size], dtype: torch.dtype) -> ir.Value:
+    """By the rule of Box and Muller, out of two uniform numbers."""
+    length, turn = (_of_coins(op, sizes, torch.float64) for _ in range(2))
+    radius = op.Sqrt(op.Mul(op.Log(op.Sub(1.0, length)), -2.0))
+    angle = op.cast(op.Mul(turn, 2 * torch.pi), torch.float32)
+    return op.cast(op.Mul(radius, op.cast(op.Cos(angle), torch.float64)), dtype)
 
 
 def uniform_numbers(op: Emitter, size: Sequence[Size], dtype: torch.dtype) -> ir.Value:
@@ -233,11 +256,24 @@ def multinomial(op: Emitter, x: ir.Value, num_samples: Size, replacement: bool =
         weights = op.unsqueeze(weights, 0)
     rows = op.shape(weights)[0]
     samples = concrete(num_samples)
-    if replacement and isinstance(samples, int):
+    if replacement and isinstance(samples, int) and op.opset < 22:
         drawn = op.Multinomial(op.Log(weights), sample_size=samples, dtype=TO_ONNX[torch.int64])
+    elif replacement:
+        drawn = _with_replacement(op, weights, samples)
     else:
         # The largest of weight / Exp(1) are the ones that drawing one by one would give.
         races = op.Div(weights, op.Neg(_log_of_uniform(op, weights)))
         _, drawn = op.emit("TopK", races, op.ints([samples]), axis=1, _outputs=2)
     op.describe(drawn, (rows, samples), torch.int64)
     return op.squeeze(drawn, 0) if single else drawn
+
+
+def _with_replacement(op: Emitter, weights: ir.Value, samples: Size) -> ir.Value:
+    """Each drawn on its own: how many of the running sums its number has passed."""
+    rows, choices = op.shape(weights)
+    sums = op.CumSum(weights, 1)
+    whole = op.reduce("ReduceSum", weights, [1], True)
+    drawn = op.Mul(uniform_numbers(op, (rows, samples), torch.float32), whole)
+    passed = op.LessOrEqual(op.unsqueeze(sums, 1), op.unsqueeze(drawn, 2))
+    count = op.reduce("ReduceSum", op.cast(passed, torch.int64), [2], False)
+    return op.Min(count, op.scalar(choices - 1, torch.int64))

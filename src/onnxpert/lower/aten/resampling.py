@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 import torch
 
+from onnxpert.lower.aten.byte_images import resized_bytes
 from onnxpert.lower.aten.linear import matmul
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
@@ -80,15 +81,24 @@ def _by_products(
 ) -> ir.Value:
     """One matrix per axis, which torch itself fills: what it makes of each unit vector."""
     axes = len(goal.sizes)
-    sizes = op.shape(x)[-axes:]
+    matrices = _matrices(op, x, goal, align_corners, kernel)
+    for index in reversed(range(axes)):
+        weights = op.const(matrices[index].to(op.dtype(x)))
+        x = _along(op, x, op.rank(x) - axes + index, weights)
+    return x
+
+
+def _matrices(
+    op: Emitter, x: ir.Value, goal: Target, align_corners: bool, kernel: Kernel
+) -> list[torch.Tensor]:
+    sizes = op.shape(x)[-len(goal.sizes) :]
     if not all(isinstance(size, int) for size in (*sizes, *goal.sizes)):
         raise Refusal(f"this interpolation in {op.dtype(x)} needs sizes that are fixed")
-    for index in reversed(range(axes)):
-        factor = None if goal.factors is None else goal.factors[index]
-        unit = torch.eye(sizes[index], dtype=torch.float64)
-        weights = kernel(unit, [goal.sizes[index]], align_corners, factor).to(op.dtype(x))
-        x = _along(op, x, op.rank(x) - axes + index, op.const(weights))
-    return x
+    factors = goal.factors or (None,) * len(sizes)
+    return [
+        kernel(torch.eye(size, dtype=torch.float64), [wanted], align_corners, factor)
+        for size, wanted, factor in zip(sizes, goal.sizes, factors, strict=True)
+    ]
 
 
 def _along(op: Emitter, x: ir.Value, axis: int, weights: ir.Value) -> ir.Value:
@@ -121,6 +131,8 @@ def _interpolated(
     kernel: Kernel,
     **attributes: Any,
 ) -> ir.Value:
+    if op.dtype(x) is torch.uint8 and len(goal.sizes) == 2:
+        return resized_bytes(op, x, _matrices(op, x, goal, align_corners, kernel))
     if not op.dtype(x).is_floating_point:
         raise Refusal(f"the interpolation of {op.dtype(x)} rounds in torch's own way")
     sizes = op.shape(x)[-len(goal.sizes) :]

@@ -12,7 +12,7 @@ from onnxpert.lower.aten.reshaping import axis_of
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import product
-from onnxpert.lower.symbols import Size
+from onnxpert.lower.symbols import Size, same
 
 aten = torch.ops.aten
 
@@ -163,6 +163,8 @@ def unique_dim_consecutive(
 def _runs(op: Emitter, x: ir.Value, axis: int) -> tuple[ir.Value, ir.Value, ir.Value]:
     """The same of neighbours only: a run starts where an element differs from the one before."""
     size, rank = op.shape(x)[axis], op.rank(x)
+    if same(size, 0):
+        return x, _nothing(op), _nothing(op)
     before = op.Slice(x, [0], [-1], [axis])
     after = op.Slice(x, [1], [2**63 - 1], [axis])
     differs = op.cast(op.Not(op.Equal(after, before)), torch.int32)
@@ -212,10 +214,40 @@ def searchsorted(
     sorter: ir.Value | None = None,
 ) -> ir.Value:
     edges = sorted_sequence
-    if sorter is not None:
-        edges = op.GatherElements(edges, sorter, axis=op.rank(edges) - 1)
     values = value if isinstance(value, ir.Value) else op.scalar(value, op.dtype(edges))
-    return _place(op, edges, values, right or side == "right", out_int32)
+    right = right or side == "right"
+    if sorter is None:
+        return _place(op, edges, values, right, out_int32)
+    edges = op.GatherElements(edges, sorter, axis=op.rank(edges) - 1)
+    size = op.shape(edges)[-1]
+    if not isinstance(size, int):
+        return _place(op, edges, values, right, out_int32)
+    # A sorter may not sort: then the answer is what a search by halves happens upon.
+    return _halved(op, edges, values, size, right, out_int32)
+
+
+def _halved(
+    op: Emitter, edges: ir.Value, values: ir.Value, size: int, right: bool, out_int32: bool
+) -> ir.Value:
+    dtype = carrier("Greater", op.result_type(edges, values))
+    a, b = op.cast(edges, dtype), op.cast(values, dtype)
+    low = op.expand(op.const(0, torch.int64), op.shape(values))
+    high = op.expand(op.const(size, torch.int64), op.shape(values))
+    for _ in range(size.bit_length()):
+        middle = op.Div(op.Add(low, high), 2)
+        place = op.Min(middle, size - 1)
+        edge = (
+            op.Gather(a, place, axis=0)
+            if op.rank(a) == 1
+            else op.GatherElements(a, place, axis=op.rank(a) - 1)
+        )
+        before = op.Not(op.Greater(edge, b) if right else op.GreaterOrEqual(edge, b))
+        open_ = op.Less(low, high)
+        low, high = (
+            op.Where(op.And(open_, before), op.Add(middle, 1), low),
+            op.Where(op.And(open_, op.Not(before)), middle, high),
+        )
+    return op.cast(low, torch.int32 if out_int32 else torch.int64)
 
 
 @lowering(aten.bucketize.Tensor, aten.bucketize.Scalar)

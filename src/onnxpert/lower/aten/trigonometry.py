@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import onnx_ir as ir
@@ -143,11 +144,18 @@ def hypot(op: Emitter, x: ir.Value, other: ir.Value) -> ir.Value:
     a, b = floating(op, x, other)
     if not is_double(op, a):  # squares of float32 have room in float64
         legs = [op.cast(value, torch.float64) for value in (a, b)]
-        return op.cast(_root_of_squares(op, *legs), op.dtype(a))
+        return op.cast(_unless_infinite(op, legs, _root_of_squares(op, *legs)), op.dtype(a))
     long, short = op.Max(op.Abs(a), op.Abs(b)), op.Min(op.Abs(a), op.Abs(b))
     safe = chosen(op, op.Equal(long, 0.0), op.scalar(1.0, torch.float64), long)
     result = op.Mul(long, _root_of_squares(op, op.scalar(1.0, torch.float64), op.Div(short, safe)))
-    return chosen(op, op.IsInf(long), long, result)
+    return _unless_infinite(op, (a, b), result)
+
+
+def _unless_infinite(op: Emitter, legs: Sequence[ir.Value], result: ir.Value) -> ir.Value:
+    """A side without end has one, whatever the other is: NaN too."""
+    # In float64, which ONNX Runtime's IsInf lacks before opset 20.
+    infinite = op.Or(*(op.Equal(op.Abs(leg), op.scalar(math.inf, torch.float64)) for leg in legs))
+    return chosen(op, infinite, op.scalar(math.inf, torch.float64), result)
 
 
 def _root_of_squares(op: Emitter, a: ir.Value, b: ir.Value) -> ir.Value:

@@ -39,13 +39,26 @@ def _runtime() -> Any:
     return onnxruntime
 
 
-def _session(model: str | bytes) -> onnxruntime.InferenceSession:
+def _session(model: str | bytes, libraries: tuple[str, ...] = ()) -> onnxruntime.InferenceSession:
     runtime = _runtime()
     options = runtime.SessionOptions()
     options.log_severity_level = 4  # what it has to say comes as an exception, not on stderr
     threads = os.environ.get("OMP_NUM_THREADS", "")
     options.intra_op_num_threads = int(threads) if threads.isdecimal() and int(threads) else 1
+    for library in libraries:
+        _register(options, os.fspath(library))
     return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def _register(options: Any, library: str) -> None:
+    try:
+        options.register_custom_ops_library(library)
+    except Exception as error:  # as below
+        reason = str(error).strip().partition("\n")[0]
+        raise UsageError(
+            f"the kernel library {library} cannot be loaded: {reason}",
+            "give the path of a shared library that exports RegisterCustomOps",
+        ) from error
 
 
 def _accepts(opset: int, ir_version: int) -> bool:
@@ -78,10 +91,10 @@ def limits() -> tuple[int, int] | None:
     return opset, ir_version
 
 
-@target("ort-cpu", opsets=range(13, 27), default_opset=DEFAULT_OPSET, limits=limits)
-def ort_cpu(path: Path) -> Run:
+@target("ort-cpu", opsets=range(11, 27), default_opset=DEFAULT_OPSET, limits=limits)
+def ort_cpu(path: Path, libraries: tuple[str, ...] = ()) -> Run:
     """ONNX Runtime on the CPU, with one thread unless OMP_NUM_THREADS says otherwise."""
-    session = _session(os.fspath(path))
+    session = _session(os.fspath(path), libraries)
     ends = [*session.get_inputs(), *session.get_outputs()]
     if any("float8" in end.type or "bfloat16" in end.type for end in ends):
         return lambda feeds: _run_by_bits(session, feeds)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import CaptureFailed, Hit, Severity
-from onnxpert.diagnose.causes import Cause, cause, evidence
+from onnxpert.core.types import Asked, CaptureFailed, Hit, Severity
+from onnxpert.diagnose.causes import blockers, said
 from onnxpert.diagnose.rule import rule
 
 
@@ -20,20 +20,20 @@ def untraceable_model(failed: CaptureFailed) -> Iterator[Hit]:
 
     ## Example
     ```python
+    import io
+
     import torch
 
 
-    @torch.library.custom_op("cap001::twice", mutates_args=())
-    def twice(x: torch.Tensor) -> torch.Tensor:
-        return x * 2
-
-
-    class Opaque(torch.nn.Module):
+    class Stores(torch.nn.Module):
         def forward(self, x):
-            return twice(x)
+            memory = io.BytesIO()
+            torch.save(x, memory)
+            memory.seek(0)
+            return torch.load(memory) * 2
 
 
-    model = Opaque().eval()
+    model = Stores().eval()
     args = (torch.randn(3),)
     ```
 
@@ -42,37 +42,26 @@ def untraceable_model(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    @torch.library.custom_op("cap001::described_twice", mutates_args=())
-    def twice(x: torch.Tensor) -> torch.Tensor:
-        return x * 2
-
-
-    @twice.register_fake
-    def twice_shape(x: torch.Tensor) -> torch.Tensor:
-        return torch.empty_like(x)
-
-
-    class Described(torch.nn.Module):
+    class Copies(torch.nn.Module):
         def forward(self, x):
-            return twice(x)
+            return x.clone() * 2
 
 
-    model = Described().eval()
+    model = Copies().eval()
     args = (torch.randn(3),)
     ```
 
     ## Repair safety
     Not repaired.
     """
-    if cause(failed) is Cause.OTHER:
-        said = evidence(failed)
+    for blocker in blockers(failed, Asked.CALL):
         yield Hit(
-            f"the model cannot be traced: {said.kind}: {said.text.splitlines()[0].rstrip('.')}",
-            at=said.location,
+            f"the model cannot be traced: {said(blocker)}",
+            at=blocker.location,
             help="replace what stands at this line by tensor operations",
             notes=tuple(
                 f"{strategy} says: {failure.text.splitlines()[0][:200]}"
                 for strategy, failure in failed.attempts
-                if failure.text != said.text
+                if failure.text not in blocker.text and not failed.blockers
             ),
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import CaptureFailed, Hit, Severity
-from onnxpert.diagnose.causes import Cause, cause, evidence
+from onnxpert.core.types import Asked, CaptureFailed, Hit, Severity
+from onnxpert.diagnose.causes import blockers, severity
 from onnxpert.diagnose.rule import rule
 
 
@@ -13,7 +13,9 @@ from onnxpert.diagnose.rule import rule
 def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
     """
     ## What it does
-    Finds `if`, `while`, `assert`, `and` and `or` on a condition that only the data decide.
+    Finds `if`, `and` and `or` on a condition that only the data decide, in a model that cannot be
+    captured. A branch alone is no obstacle: the file gets both sides. It is one where a side cannot
+    be followed, or where the sides give results of different structure.
 
     ## Why it matters
     A graph holds one side of the branch; the file would be right for some inputs only.
@@ -26,12 +28,12 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
     class Gate(torch.nn.Module):
         def forward(self, x):
             if x.sum() > 0:
-                return x * 2
-            return x - 1
+                return x * 2, x
+            return (x - 1,)
 
 
     model = Gate().eval()
-    args = (torch.randn(3),)
+    args = (torch.ones(3),)
     ```
 
     ## Use instead
@@ -41,21 +43,22 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
 
     class Gate(torch.nn.Module):
         def forward(self, x):
-            return torch.where(x.sum() > 0, x * 2, x - 1)
+            if x.sum() > 0:
+                return x * 2, x
+            return x - 1, x
 
 
     model = Gate().eval()
-    args = (torch.randn(3),)
+    args = (torch.ones(3),)
     ```
 
     ## Repair safety
     Not repaired.
     """
-    if cause(failed) is Cause.BRANCH:
-        said = evidence(failed)
+    for blocker in blockers(failed, Asked.BRANCH):
         yield Hit(
             "Python branches on the value of a tensor",
-            at=said.location,
+            at=blocker.location,
+            severity=severity(failed),
             help="use torch.where for values, or torch.cond(predicate, true_fn, false_fn, operands)",
-            notes=(f"torch says: {said.text.splitlines()[0]}",),
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import CaptureFailed, Hit, Severity
-from onnxpert.diagnose.causes import Cause, cause, evidence
+from onnxpert.core.types import Asked, CaptureFailed, Hit, Severity
+from onnxpert.diagnose.causes import blockers
 from onnxpert.diagnose.rule import rule
 
 
@@ -52,11 +52,9 @@ def value_taken_out(failed: CaptureFailed) -> Iterator[Hit]:
     ## Repair safety
     Not repaired.
     """
-    if cause(failed) is Cause.VALUE:
-        said = evidence(failed)
+    for blocker in blockers(failed, Asked.NUMPY):
         yield Hit(
-            "a value is taken out of a tensor, and Python computes on with it",
-            at=said.location,
+            "a value is taken out of a tensor, and NumPy or Python computes on with it",
+            at=blocker.location,
             help="stay with tensors: torch has the operator that NumPy or Python is used for here",
-            notes=(f"torch says: {said.text.splitlines()[0]}",),
         )

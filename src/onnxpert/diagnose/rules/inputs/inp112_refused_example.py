@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import CaptureFailed, Hit, Severity
-from onnxpert.diagnose.causes import Cause, cause, evidence
+from onnxpert.diagnose.causes import Cause, cause, described, evidence
 from onnxpert.diagnose.rule import rule
 
 
@@ -23,16 +23,32 @@ def refused_example(failed: CaptureFailed) -> Iterator[Hit]:
     ```python
     import torch
 
-    model = torch.nn.Linear(10, 5).eval()
-    args = (torch.randn(2, 7),)
+
+    class Even(torch.nn.Module):
+        def forward(self, x):
+            if x.shape[0] % 2:
+                raise ValueError("the batch has to be even")
+            return x * 2
+
+
+    model = Even().eval()
+    args = (torch.randn(3, 4),)
     ```
 
     ## Use instead
     ```python
     import torch
 
-    model = torch.nn.Linear(10, 5).eval()
-    args = (torch.randn(2, 10),)
+
+    class Even(torch.nn.Module):
+        def forward(self, x):
+            if x.shape[0] % 2:
+                raise ValueError("the batch has to be even")
+            return x * 2
+
+
+    model = Even().eval()
+    args = (torch.randn(2, 4),)
     ```
 
     ## Repair safety
@@ -45,14 +61,5 @@ def refused_example(failed: CaptureFailed) -> Iterator[Hit]:
         f"the model itself raises on the example: {said.text.rstrip('.')}",
         at=said.location,
         help="call model(*args) in Python first: the example must be one that the model takes",
-        notes=(f"inputs: {', '.join(_leaves(failed))}",),
+        notes=(f"inputs: {', '.join(described(failed))}",),
     )
-
-
-def _leaves(failed: CaptureFailed) -> Iterator[str]:
-    for leaf in failed.loaded.leaves:
-        if hasattr(leaf.value, "shape"):
-            dtype = str(leaf.value.dtype).removeprefix("torch.")
-            yield f"{leaf.name}: {dtype}{list(leaf.value.shape)}"
-        else:
-            yield f"{leaf.name}: {leaf.value!r}"

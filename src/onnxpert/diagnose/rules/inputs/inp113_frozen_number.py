@@ -1,4 +1,4 @@
-"""A Python number among the inputs, which the file will hold as a constant."""
+"""A Python float among the inputs, which a plain export would freeze."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from onnxpert.diagnose.rule import rule
 def frozen_number(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Finds Python numbers among the example inputs: the file has no input for them.
+    Finds Python floats among the example inputs: a graph has no input for them.
 
     ## Why it matters
-    The file computes with the number of the example for ever. That is right for a setting and wrong
-    for a threshold or a length that changes from call to call.
+    The file would compute with the number of the example for ever. That is right for a setting and
+    wrong for a threshold or a temperature that changes from call to call.
 
     ## Example
     ```python
@@ -47,22 +47,15 @@ def frozen_number(captured: Captured) -> Iterator[Hit]:
     ```
 
     ## Repair safety
-    Not repaired: a number that stays is a fine thing, if it is meant to stay.
+    Safe: `take-number-as-input` makes it an input of the file, a tensor without dimensions. Where
+    the model can do that only with a float, it stays a constant, and a warning (INP123).
     """
     if captured.loaded is None:
         return
     for leaf in captured.loaded.leaves:
-        is_number = isinstance(leaf.value, (int, float)) and not isinstance(leaf.value, bool)
-        if is_number and leaf.scalar is None:
+        if isinstance(leaf.value, float) and leaf.name not in captured.loaded.constants:
             yield Hit(
-                f"input {leaf.path} is the number {leaf.value!r}, and the file holds it as a constant",
+                f"input {leaf.path} is the number {leaf.value!r}, which a graph holds as a constant",
                 at=captured.loaded.source,
-                help=f"give it as torch.tensor({leaf.value!r}) to make it an input"
-                + _or_dynamic(leaf.name, leaf.value),
+                help=f"give it as torch.tensor({leaf.value!r}) to make it an input",
             )
-
-
-def _or_dynamic(name: str, value: float) -> str:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return ""
-    return f', or ask for it with dynamic_shapes={{"{name}": Dim.DYNAMIC}}'

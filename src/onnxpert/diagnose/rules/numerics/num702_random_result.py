@@ -12,10 +12,13 @@ from onnxpert.diagnose.rule import rule
 def random_result(verified: Verified) -> Iterator[Hit]:
     """
     ## What it does
-    Calls the model twice on the same input, with different seeds, and finds results that differ.
+    Calls the model on the same input with different seeds, and finds results that differ.
 
     ## Why it matters
-    There is no value to prove the file against: its random numbers are others than torch's.
+    There is no value to prove the file against: its random numbers are others than torch's. A model
+    that only draws is plainly meant to be random: it is exported with this as a warning, and its
+    distribution is what is proven, by many draws of both. Where a model computes something and
+    chance comes in, it is more often an oversight, and an error unless it is allowed.
 
     ## Example
     ```python
@@ -46,11 +49,31 @@ def random_result(verified: Verified) -> Iterator[Hit]:
     ```
 
     ## Repair safety
-    Not repaired: give the noise as an input, or ask for the file unproven with `verify=False`.
+    Not repaired: give the noise as an input, sample outside of the model, call `.eval()`, or say
+    that it is meant with `randomness="allow"` (`--randomness allow`).
     """
-    if verified.nondeterministic:
+    chance = verified.randomness
+    if chance is not None and chance.unwritten:
         yield Hit(
-            "the model gives random results, so no value can be proven",
-            at=verified.location,
-            help="give the random tensor as an input, or ask for the unproven file with verify=False",
+            "the model gives memory that nobody has written, so no value can be proven",
+            at=chance.location,
+            help="fill it (torch.zeros), if anybody is to read it",
+            severity=Severity.WARNING,
         )
+    if not verified.nondeterministic:
+        return
+    place = chance.location if chance is not None else None
+    if chance is not None and chance.allowed:
+        yield Hit(
+            "the results are random: their distribution is proven, not their values",
+            at=place or verified.location,
+            help="the file draws its own numbers at every run, and no seed makes them torch's",
+            severity=Severity.WARNING,
+        )
+        return
+    yield Hit(
+        "the model gives random results, so no value can be proven",
+        at=place or verified.location,
+        help="give the random tensor as an input, sample outside of the model, call .eval(), "
+        'or say that it is meant with randomness="allow"',
+    )

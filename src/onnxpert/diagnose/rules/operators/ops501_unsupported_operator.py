@@ -50,10 +50,10 @@ def unsupported_operator(lowered: Lowered) -> Iterator[Hit]:
     Not repaired. A lowering of your own is a function with `@onnxpert.lowering(overload)`.
     """
     for missing in lowered.unsupported:
-        if missing.lowest_opset is None:
+        if missing.lowest_opset is None and not (missing.opaque or missing.broken):
             yield Hit(
                 f"{missing.op} has no lowering to ONNX"
-                + (f": {missing.reason}" if missing.reason else ""),
+                + (f": {missing.reason.splitlines()[0]}" if missing.reason else ""),
                 at=missing.location,
                 help="write it with other operators, or compute it outside the model",
             )

@@ -21,18 +21,30 @@ def opset_too_low(lowered: Lowered) -> Iterator[Hit]:
     ```python
     import torch
 
-    model = torch.nn.Conv2d(1, 1, 3).to(torch.bfloat16).eval()
-    args = (torch.randn(1, 1, 4, 4, dtype=torch.bfloat16),)
-    options = {"opset_version": 18}
+
+    class LowBits(torch.nn.Module):
+        def forward(self, x):
+            return x & 3
+
+
+    model = LowBits().eval()
+    args = (torch.arange(8),)
+    options = {"opset_version": 13}
     ```
 
     ## Use instead
     ```python
     import torch
 
-    model = torch.nn.Conv2d(1, 1, 3).to(torch.bfloat16).eval()
-    args = (torch.randn(1, 1, 4, 4, dtype=torch.bfloat16),)
-    options = {"opset_version": 22}
+
+    class LowBits(torch.nn.Module):
+        def forward(self, x):
+            return x & 3
+
+
+    model = LowBits().eval()
+    args = (torch.arange(8),)
+    options = {"opset_version": 18}
     ```
 
     ## Repair safety

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from onnxpert.core.types import Captured, Guard, Hit, InputKind, Severity
+from onnxpert.core.types import Captured, Guard, Hit, InputKind, Loaded, Severity
 from onnxpert.diagnose.rule import rule
 
 
@@ -57,11 +59,38 @@ def frozen_dimension(captured: Captured) -> Iterator[Hit]:
         yield Hit(
             f"axis {axis} of input {name} was asked to be dynamic, but the model fixes it to {int(size)}",
             at=guard.location if guard else (captured.loaded.source if captured.loaded else None),
-            help=f"take the size from the tensor ({name}.shape[{axis}], or -1 in a view), "
+            help=_partner(captured.loaded, name, axis)
+            or f"take the size from the tensor ({name}.shape[{axis}], or -1 in a view), "
             f"or leave axis {axis} out of the dynamic shapes",
             notes=(f"the run assumed {guard.expr}",) if guard else (),
             severity=None if asked else Severity.INFO,
         )
+
+
+def _partner(loaded: Loaded | None, name: str, axis: int) -> str:
+    """Where another input has that size on that axis and keeps it: the spec that frees both."""
+    leaves = {leaf.name: leaf for leaf in loaded.leaves} if loaded else {}
+    own = dict(leaves[name].dims).get(axis) if name in leaves else None
+    if own is None or not own.asked:
+        return ""
+    size = leaves[name].value.shape[axis]
+    fixed = [leaf for leaf in leaves.values() if axis < getattr(leaf.value, "ndim", 0)]
+    fixed = [
+        leaf for leaf in fixed if leaf.value.shape[axis] == size and axis not in dict(leaf.dims)
+    ]
+    if not fixed:
+        return ""
+    wish = own.name or ("batch" if axis == 0 else f"{name}_dim_{axis}")
+    spec = {leaf.name: {a: s.name or wish for a, s in leaf.dims} for leaf in leaves.values()}
+    for leaf in fixed:
+        spec[leaf.name][axis] = wish
+    told = ", ".join(f"`{leaf.path}`" for leaf in fixed)
+    shown = json.dumps({key: dims for key, dims in spec.items() if dims})
+    shown = re.sub(r'"(\d+)":', r"\1:", shown)
+    return (
+        f"{told} has {size} on axis {axis} too and is not dynamic; "
+        f"if they go together: dynamic_shapes={shown}"
+    )
 
 
 def _frozen(captured: Captured) -> Iterator[tuple[str, int, bool, Any]]:

@@ -12,7 +12,8 @@ from onnxpert.diagnose.rule import rule
 def size_branch(crossed: Crossed) -> Iterator[Hit]:
     """
     ## What it does
-    Finds Python code that does something else for some sizes of a dynamic dimension. The proof
+    Finds Python code that does something else for some sizes of a dynamic dimension, where the two
+    sides do not fit into one file: they give other numbers of outputs, or other types. The proof
     tries sizes on both sides of every condition on sizes that the model asked about.
 
     ## Why it matters
@@ -26,8 +27,8 @@ def size_branch(crossed: Crossed) -> Iterator[Hit]:
     class Branches(torch.nn.Module):
         def forward(self, x):
             if x.shape[0] > 2:
-                return x * 100
-            return x * 2
+                return x * 100, x
+            return (x * 2,)
 
 
     model = Branches().eval()
@@ -43,7 +44,7 @@ def size_branch(crossed: Crossed) -> Iterator[Hit]:
     class Selects(torch.nn.Module):
         def forward(self, x):
             count = torch.ones_like(x[:, :1]).sum()
-            return torch.where(count > 2, x * 100, x * 2)
+            return torch.where(count > 2, x * 100, x * 2), x
 
 
     model = Selects().eval()
@@ -54,10 +55,9 @@ def size_branch(crossed: Crossed) -> Iterator[Hit]:
     ## Repair safety
     Not repaired.
     """
-    sizes = ", ".join(f"{name}={size}" for name, size in crossed.boundary.sizes.items())
     yield Hit(
         f"the model does something else when {crossed.condition} does not hold, and the file cannot",
         at=crossed.boundary.guard.location,
         help="choose by value with torch.where, or leave that dimension fixed",
-        notes=(f"at {sizes}: {crossed.row.detail or 'the results differ'}",),
+        notes=(f"at {crossed.row.case}: {crossed.row.detail or 'the results differ'}",),
     )

@@ -55,17 +55,21 @@ def changed_buffer(captured: Captured) -> Iterator[Hit]:
     ```
 
     ## Repair safety
-    Not repaired: the state has to become an input and an output, which changes the signature.
+    Not repaired by itself, for it changes the signature: `state="io"` makes the buffer an input and
+    an output of the file, and `onnxpert.Stateful` feeds it back.
     """
     for index, node in writes(captured):
         entry = captured.inputs[index]
         if entry.kind in (InputKind.USER, InputKind.CONSTANT):
+            continue
+        if entry.name.endswith("num_batches_tracked"):  # a count for training, which is said there
             continue
         matters = reaches_output(captured, index)
         yield Hit(
             f"forward changes the {entry.kind.value} {entry.name}"
             + (", and the result depends on it" if matters else "; the file leaves the change out"),
             at=of_meta(node.meta),
-            help=f"make {entry.name} an argument of forward and return its new value",
+            help=f'export with state="io", which makes {entry.name} an input and an output, or make it '
+            "an argument of forward and return its new value",
             severity=None if matters else Severity.WARNING,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import Captured, Hit, Severity
+from onnxpert.core.types import Captured, Deed, Hit, Severity
 from onnxpert.diagnose.rule import rule
 
 
@@ -51,9 +51,11 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Not repaired: nothing is wrong unless a later call reads it, which is an error of its own.
     """
+    places = {done.what: done.location for done in captured.done if done.deed is Deed.ATTRIBUTE}
     for name in captured.written:
+        source = captured.loaded.source if captured.loaded else None
         yield Hit(
-            f"forward assigns self.{name}, and the file leaves that out",
-            at=captured.loaded.source if captured.loaded else None,
+            f"forward assigns self.{name.rpartition('.')[2]}, and the file leaves that out",
+            at=places.get(name) or source,
             help="return it as an output if it is a result; nothing to do if it is a cache",
         )

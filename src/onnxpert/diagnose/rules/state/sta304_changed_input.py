@@ -50,7 +50,8 @@ def changed_input(captured: Captured) -> Iterator[Hit]:
     ```
 
     ## Repair safety
-    Not repaired: return the changed tensor if the caller needs it.
+    Not repaired by itself: return the changed tensor if the caller needs it, or export with
+    `state="io"`, which makes it an output.
     """
     for index, node in writes(captured):
         entry = captured.inputs[index]

@@ -53,11 +53,13 @@ def remembered_call(verified: Verified) -> Iterator[Hit]:
     ```
 
     ## Repair safety
-    Not repaired: the state has to become an input and an output, which changes the signature.
+    Not repaired by itself, for it changes the signature: `state="io"` makes the state an input and
+    an output of the file, and `onnxpert.Stateful` feeds it back.
     """
     if verified.stateful:
         yield Hit(
             "a second call on the same input gives another result: the model keeps state",
             at=verified.location,
-            help="make the state an argument of forward and return its new value",
+            help='export with state="io", or make the state an argument of forward and return its '
+            "new value",
         )

@@ -23,13 +23,14 @@ def refused_file(verified: Verified) -> Iterator[Hit]:
     import torch
 
 
-    class Squares(torch.nn.Module):
+    class Packed(torch.nn.Module):
         def forward(self, x):
-            return x @ x
+            return x.to(torch.float8_e4m3fn).reshape(2, 2).float()
 
 
-    model = Squares().eval()
-    args = (torch.randn(4, 4, dtype=torch.bfloat16),)
+    model = Packed().eval()
+    args = (torch.randn(4),)
+    options = {"opset_version": 20}
     ```
 
     ## Use instead
@@ -37,13 +38,14 @@ def refused_file(verified: Verified) -> Iterator[Hit]:
     import torch
 
 
-    class Squares(torch.nn.Module):
+    class Packed(torch.nn.Module):
         def forward(self, x):
-            return x @ x
+            return x.to(torch.float8_e4m3fn).reshape(2, 2).float()
 
 
-    model = Squares().eval()
-    args = (torch.randn(4, 4),)
+    model = Packed().eval()
+    args = (torch.randn(4),)
+    options = {"opset_version": 21}
     ```
 
     ## Repair safety

@@ -1,0 +1,195 @@
+"""What a forward does beside computing: seen while it runs, undone where it can be."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FunctionType, ModuleType
+from typing import Any
+from unittest.mock import patch
+
+import torch
+
+from onnxpert.capture.places import user_frames
+from onnxpert.capture.state import restore, snapshot
+from onnxpert.core.source import location, ownership
+from onnxpert.core.statement import write_of
+from onnxpert.core.types import Deed, Done, Location
+
+_CHANCE = (
+    "random", "randint", "randrange", "uniform", "gauss", "normalvariate", "choice", "choices",
+    "sample", "shuffle", "betavariate", "expovariate",
+)  # fmt: skip
+_NUMPY_CHANCE = (
+    "rand", "randn", "randint", "random", "random_sample", "uniform", "normal", "choice",
+    "permutation", "shuffle", "standard_normal", "binomial", "default_rng",
+)  # fmt: skip
+_CLOCK = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "process_time")
+_QUESTIONS = (
+    (torch.onnx, "is_in_onnx_export", "torch.onnx.is_in_onnx_export"),
+    (torch.compiler, "is_exporting", "torch.compiler.is_exporting"),
+    (torch.compiler, "is_compiling", "torch.compiler.is_compiling"),
+    (torch.jit, "is_tracing", "torch.jit.is_tracing"),
+    (torch.jit, "is_scripting", "torch.jit.is_scripting"),
+)
+_USER = 3
+
+
+def _watched() -> Iterator[tuple[Any, str, Deed, str]]:
+    """What is looked out for: where it is found, its name there, and what it is to the user."""
+    yield builtins, "print", Deed.PRINT, "print"
+    yield builtins, "open", Deed.FILE, "open"
+    for name in _CHANCE:
+        yield random, name, Deed.CHANCE, f"random.{name}"
+    numpy = sys.modules.get("numpy.random")
+    for name in _NUMPY_CHANCE if numpy is not None else ():
+        yield numpy, name, Deed.CHANCE, f"numpy.random.{name}"
+    for name in _CLOCK:
+        yield time, name, Deed.CLOCK, f"time.{name}"
+    for home, name, what in _QUESTIONS:
+        yield home, name, Deed.QUESTION, what
+    yield type(os.environ), "__getitem__", Deed.ENVIRONMENT, "os.environ"
+
+
+class Deeds:
+    """What was seen so far, each thing once per line."""
+
+    def __init__(self, root: torch.nn.Module, running: Callable[[], str] = str) -> None:
+        self._root = root
+        self._running = running  # which part of the model is at work
+        self._paths = {id(part): name for name, part in root.named_modules()}
+        self._seen: dict[tuple[Deed, str, str, int], Done] = {}
+        self._assigned: dict[str, Location] = {}
+
+    def note(self, deed: Deed, what: str, at: Location | None) -> None:
+        key = (deed, what, at.file if at else "", at.line if at else 0)
+        self._seen.setdefault(key, Done(deed, what, at))
+
+    def done(self, written: list[str]) -> tuple[Done, ...]:
+        """All of it; `written` names the attributes that were found to have changed."""
+        attributes = [Done(Deed.ATTRIBUTE, name, self._place(name)) for name in written]
+        return (*self._seen.values(), *attributes)
+
+    def _place(self, name: str) -> Location | None:
+        """Where an attribute was assigned; where a container is changed, the source has to tell."""
+        if name in self._assigned:
+            return self._assigned[name]
+        path, _, attribute = name.rpartition(".")
+        part = next((p for n, p in self._root.named_modules() if n == path), None)
+        module = sys.modules.get(type(part).__module__) if part is not None else None
+        file = getattr(module, "__file__", None)
+        if part is None or not file or not ownership(file):
+            return None
+        return write_of(file, attribute, path, type(part).__qualname__)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """While on, everything of the kind is noted, and does what it always does."""
+        modules = _user_modules(self._root)
+        before = [(module, snapshot(_Globals(module))) for module in modules]
+        with ExitStack() as stack:
+            stack.callback(self._look_back, before)  # last of all, when nothing is watched any more
+            self._watch_calls(stack, modules)
+            stack.enter_context(patch.object(torch.nn.Module, "__setattr__", self._assigning()))
+            yield
+
+    def _watch_calls(self, stack: ExitStack, modules: list[ModuleType]) -> None:
+        for home, name, deed, what in _watched():
+            plain = getattr(home, name, None)
+            if plain is None:
+                continue
+            seen = self._calling(plain, deed, what)
+            stack.enter_context(patch.object(home, name, seen))
+            for module in modules:  # `from time import time`
+                for alias, value in list(vars(module).items()):
+                    if value is plain and module is not home:
+                        stack.enter_context(patch.object(module, alias, seen))
+
+    def _calling(self, plain: Callable[..., Any], deed: Deed, what: str) -> Callable[..., Any]:
+        def seen(*args: Any, **kwargs: Any) -> Any:
+            if _asked_by_user():
+                self.note(deed, what, location(user_frames(), self._running()))
+            return plain(*args, **kwargs)
+
+        return seen
+
+    def _assigning(self) -> Callable[..., None]:
+        plain = torch.nn.Module.__setattr__
+
+        def assign(part: torch.nn.Module, name: str, value: Any) -> None:
+            plain(part, name, value)
+            path = self._paths.get(id(part))
+            at = location(user_frames(), path or "") if path is not None else None
+            if at is not None:
+                self._assigned.setdefault(f"{path}.{name}" if path else name, at)
+
+        return assign
+
+    def _look_back(self, before: list[tuple[ModuleType, dict[str, Any]]]) -> None:
+        """A variable may be met where it is imported, and is written where it is made."""
+        files = [str(getattr(module, "__file__", "")) for module, _ in before]
+        for module, seen in before:
+            for name in _put_back(module, seen):
+                places = (write_of(file, name) for file in files)
+                place = next((found for found in places if found is not None), None)
+                self.note(Deed.GLOBAL, name, place)
+
+
+class _Globals:
+    """The variables of a Python module that its author made: never the interpreter's own."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.__dict__.update(
+            {name: value for name, value in vars(module).items() if not name.startswith("__")}
+        )
+
+
+def _put_back(module: ModuleType, before: dict[str, Any]) -> Iterator[str]:
+    """The variables that changed, each as it was again; what is new was imported, or is kept."""
+    now = _Globals(module)
+    known = {name: value for name, value in now.__dict__.items() if name in before}
+    now.__dict__.clear()
+    now.__dict__.update(known)
+    for name in restore(now, before):
+        setattr(module, name, before[name][0])
+        yield name
+
+
+def _asked_by_user() -> bool:
+    """Whether the call comes from the user's own code, by way of the standard library at most."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        owner = ownership(file)
+        if owner:
+            return owner == _USER
+        if f"{os.sep}torch{os.sep}" in file or "onnxpert" in file:
+            return False
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def _user_modules(root: torch.nn.Module) -> list[ModuleType]:
+    """The Python modules of the user's that the model is written in, and those these import from."""
+    names = {type(part).__module__ for part in root.modules()}
+    found = {name: module for name in names if (module := _users(name)) is not None}
+    for module in list(found.values()):
+        for value in vars(module).values():
+            is_code = isinstance(value, (FunctionType, type))
+            name = value.__module__ if is_code else getattr(value, "__name__", "")
+            if isinstance(value, ModuleType) or is_code:
+                other = _users(name)
+                if other is not None:
+                    found.setdefault(name, other)
+    return list(found.values())
+
+
+def _users(name: str) -> ModuleType | None:
+    module = sys.modules.get(name or "")
+    file = getattr(module, "__file__", None)
+    return module if file and ownership(file) == _USER else None

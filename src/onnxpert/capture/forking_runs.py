@@ -1,0 +1,262 @@
+"""The runs of a model with branches: each with its answers and its sizes, none made twice."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, TypeAlias
+
+import sympy
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from onnxpert.capture.continuation import Attributes, state
+from onnxpert.capture.flat import owner
+from onnxpert.capture.questions import Asking, Expr, asking_mode
+from onnxpert.capture.recorder import Recorder
+from onnxpert.capture.size_choice import Choice, Sizes, axes, first_sizes, resized
+from onnxpert.capture.softening import softened
+from onnxpert.capture.traces import Asked, Reading, Step, Weights
+from onnxpert.capture.truths import TRUTHS
+from onnxpert.core.source import location, of_exception
+from onnxpert.core.statement import raises
+from onnxpert.core.types import Captured, Loaded, Location
+
+Record: TypeAlias = Callable[[Loaded, Callable[..., Recorder]], Captured]
+_MOST_RUNS = 64
+# Not the model's own doing: torch cannot follow what that side does.
+_BEYOND_TORCH = frozenset(
+    {
+        "GuardOnDataDependentSymNode",
+        "DataDependentOutputException",
+        "DynamicOutputShapeException",
+        "UnsupportedOperatorException",
+        "UnsupportedFakeTensorException",
+        "MissingFakeError",
+        "NotImplementedError",
+        "EndlessError",
+    }
+)
+# What a fake tensor says when NumPy, or whoever else, wants the memory that it does not have.
+_ABOUT_FAKES = re.compile(r"tensor subclass|FakeTensor|data pointer|Can't pickle")
+
+
+class TooManyPathsError(RuntimeError):
+    """The branches of a model multiply; `places` says where, the worst first."""
+
+    def __init__(self, places: tuple[tuple[Location, int], ...]) -> None:
+        super().__init__(f"the model has branches for more than {_MOST_RUNS} runs")
+        self.places = places
+
+
+class Listener(Recorder):  # type: ignore[no-untyped-call]
+    """A recorder that notes what the run depends on whenever Python asks."""
+
+    def __init__(self, mode: FakeTensorMode, module: torch.nn.Module | None, *rest: Any) -> None:
+        super().__init__(mode, *rest)
+        self._attributes = Attributes(module)
+        self.environment.look = self.look
+
+    @property
+    def environment(self) -> Asking:
+        environment = self.fake_mode.shape_env
+        assert isinstance(environment, Asking)
+        return environment
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        truth = TRUTHS.get(func)
+        if truth is None:
+            return super().__torch_dispatch__(func, types, args, kwargs)
+        with self:  # torch would look at the value where nobody is recording
+            return truth(*args, **(kwargs or {}))
+
+    def look(self, asker: FrameType) -> tuple[fx.Node | None, str, Any]:
+        last = next(reversed(self.graph.nodes), None)
+        return last, self.modules[-1], state(asker, self._named, self._attributes)
+
+    def _named(self, value: torch.Tensor) -> Any:
+        try:
+            return self.reference(value) if self._is_ours(value) else ("tensor", id(value))
+        except RuntimeError:  # nothing recorded made it
+            return ("tensor", id(value))
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """A run that came to its end: its calls, the questions between them, and what it gave."""
+
+    captured: Captured
+    sizes: Sizes
+    inputs: list[Step]
+    steps: list[Step]
+    asked: list[Asked]
+    outputs: tuple[Any, ...]
+    environment: Asking
+    known: dict[Expr, Expr] = field(default_factory=dict)  # sizes that are numbers in this run
+
+    def facts(self, expr: Expr) -> Expr:
+        """An expression with what this run has learnt of its symbols."""
+        return self.environment.replace(expr.xreplace(self.known))
+
+    def answers(self, start: int = 0, end: int | None = None) -> tuple[bool, ...]:
+        """Those about data, between two questions: the others follow from the sizes."""
+        return tuple(a.question.answer for a in self.asked[start:end] if a.question.about_data)
+
+
+class Runs:
+    """All the runs that were made of one model."""
+
+    def __init__(self, loaded: Loaded, record: Record) -> None:
+        self._loaded = loaded
+        self._record = record
+        self._weights = Weights()
+        self._made: dict[Any, Run | Exception] = {}
+        self._axes = axes(loaded)
+        self.first = first_sizes(loaded)
+        self._symbols: dict[tuple[int, int | None], Expr | None] = {}
+        self._homes: list[dict[str, Any]] = []  # modules where numbers stay symbols
+
+    def all(self) -> list[Run]:
+        return [run for run in self._made.values() if isinstance(run, Run)]
+
+    def completed(
+        self, plan: tuple[bool, ...], sizes: Sizes, like: Sequence[Step] = ()
+    ) -> Run | Exception:
+        """A run that begins with these answers and comes to its end, or what stops every such run.
+
+        `like` are the calls that it must begin with."""
+        run = self._run(plan, sizes, like)
+        if isinstance(run, Run):
+            return run
+        answers: tuple[bool, ...] = getattr(run, "answers", plan)
+        for number in range(len(answers) - 1, len(plan) - 1, -1):
+            other = self.completed((*answers[:number], not answers[number]), sizes, like)
+            if isinstance(other, Run):
+                return other
+        return run
+
+    def _run(self, plan: tuple[bool, ...], sizes: Sizes, like: Sequence[Step]) -> Run | Exception:
+        key = (plan, tuple(sorted(sizes.items(), key=str)))
+        if key not in self._made:
+            if len(self._made) >= _MOST_RUNS:
+                raise TooManyPathsError(self.places())
+            self._made[key] = self._soft(plan, sizes, like)
+        return self._made[key]
+
+    def _soft(self, plan: tuple[bool, ...], sizes: Sizes, like: Sequence[Step]) -> Run | Exception:
+        """A run; and again, if a module turned out to want a bare number of a symbol."""
+        count = len(self._homes)
+        try:
+            run = self._new(plan, sizes, like)
+        except Exception:
+            if len(self._homes) == count:
+                raise
+            return self._soft(plan, sizes, like)
+        return run if len(self._homes) == count else self._soft(plan, sizes, like)
+
+    def _new(self, plan: tuple[bool, ...], sizes: Sizes, like: Sequence[Step]) -> Run | Exception:
+        made: list[Listener] = []
+
+        def make(_: FakeTensorMode, *rest: Any) -> Listener:
+            made.append(
+                Listener(
+                    asking_mode(plan, self._loaded.thorough), owner(self._loaded.module), *rest
+                )
+            )
+            return made[0]
+
+        changed = {key: size for key, size in sizes.items() if size != self.first[key]}
+        try:
+            with softened(self._homes):
+                captured = self._record(resized(self._loaded, changed), make)
+        except Exception as error:
+            if not made or _is_beyond_torch(error):
+                raise
+            asked = made[0].environment.questions
+            error.answers = tuple(q.answer for q in asked if q.about_data)  # type: ignore[attr-defined]
+            return error
+        finally:
+            for listener in made:
+                self._close(listener.environment)
+        return self._read(made[0], captured, sizes, like)
+
+    def _close(self, environment: Asking) -> None:
+        environment.look = None
+        # Symbols that nothing took up would be laid at the door of whoever runs torch next.
+        environment.pending_fresh_unbacked_symbols.clear()
+        for home in environment.numbers_wanted:
+            if all(home is not known for known in self._homes):
+                self._homes.append(home)
+
+    def _read(
+        self, recorder: Listener, captured: Captured, sizes: Sizes, like: Sequence[Step]
+    ) -> Run:
+        reading = Reading(recorder, self._weights, like)
+        output = next(reversed(recorder.graph.nodes))
+        return Run(
+            captured,
+            sizes,
+            reading.inputs,
+            reading.steps,
+            [reading.asked(question) for question in recorder.environment.questions],
+            reading.value(tuple(output.args[0])),
+            recorder.environment,
+            self._fixed(recorder),
+        )
+
+    def _fixed(self, recorder: Listener) -> dict[Expr, Expr]:
+        """The symbols of the first run that are numbers in this one."""
+        found: dict[Expr, Expr] = {}
+        values = [n.meta["val"] for n in recorder.graph.nodes if n.op == "placeholder"]
+        for axis in self._axes:
+            value = values[axis.leaf]
+            size = value if axis.axis is None else value.shape[axis.axis]
+            expr = size.node._expr if isinstance(size, torch.SymInt) else None
+            symbol = self._symbols.setdefault((axis.leaf, axis.axis), expr)
+            if expr is None and symbol is not None:
+                found[symbol] = sympy.Integer(int(size))
+        return found
+
+    def sizes(self, run: Run, number: int) -> Sizes | None:
+        """Sizes at which a question about sizes, and if it can be only that one, has another answer."""
+        known = {key: symbol for key, symbol in self._symbols.items() if symbol is not None}
+        asked = [
+            (a.question.condition, a.question.answer)
+            for a in run.asked
+            if not a.question.about_data
+        ]
+        place = sum(not a.question.about_data for a in run.asked[:number])
+        condition, answer = asked[place]
+        guards = [
+            (guard.expr, True)
+            for guard in run.environment.guards
+            if not any(guard.expr in (other, ~other) for other, _ in asked)
+        ]
+        wanted = [*asked[:place], (condition, not answer)]
+        return Choice(self._axes, known).sizes(run.sizes, wanted, [*guards, *asked[place + 1 :]])
+
+    def places(self) -> tuple[tuple[Location, int], ...]:
+        counted: Counter[Location] = Counter()
+        for run in self.all():
+            for asked in run.asked:
+                at = location(asked.question.frames, asked.question.module)
+                if at is not None:
+                    counted[at] += 1
+        return tuple(counted.most_common(5))
+
+
+def _is_beyond_torch(error: BaseException) -> bool:
+    """Whether it is the tracing that failed, and not the model."""
+    if _ABOUT_FAKES.search(str(error)):
+        return True
+    if not any(kind.__name__ in _BEYOND_TORCH for kind in type(error).__mro__):
+        return False
+    at = of_exception(error)
+    # `raise ValueError(f"{loss.item():.2f}")` was about to raise.
+    return at is None or not raises(at)

@@ -1,0 +1,243 @@
+"""Python's own number functions, so that a size which goes through them stays a size.
+
+`int(x.shape[0] / 2)`, `len(x)`, `math.sqrt(n)` and `max(a, b)` give Python a number, and with it the
+size is frozen. Where user code does that, the function that does it calls ours instead while the
+model is captured: they give back a symbol. Nothing of the user's is changed for longer than that.
+`sym_int` and its kin are torch's own; `LOAD_GLOBAL` is CPython's, whose operand is the number of the
+name, doubled, plus one where a call follows. Tried on torch 2.13 and 2.15, CPython 3.11."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import gc
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import torch
+
+from onnxpert.core.source import ownership
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_PREFIX = "__onnxpert_"
+_LARGEST_NAME = 127  # a higher one does not fit into the operand of an instruction
+_MOST_RESTARTS = 16
+_plain_sqrt, _plain_isqrt, _plain_pow = math.sqrt, math.isqrt, math.pow
+
+
+class SizeTakenError(BaseException):
+    """A size became a number, and need not: the model shall be run again.
+
+    No `Exception`: it is none of the model's, which must not catch it."""
+
+
+# ---- the functions -----------------------------------------------------------------------------
+
+
+def _int(*args: Any, **named: Any) -> Any:
+    if len(args) == 1 and not named:
+        (value,) = args
+        if isinstance(value, torch.SymInt):
+            return value
+        if isinstance(value, torch.SymFloat):
+            return torch.sym_int(value)  # type: ignore[no-untyped-call]
+        if isinstance(value, torch.SymBool):
+            return torch.sym_ite(value, 1, 0)  # type: ignore[no-untyped-call]
+    return int(*args, **named)
+
+
+def _float(*args: Any) -> Any:
+    if len(args) == 1 and isinstance(args[0], (torch.SymInt, torch.SymFloat)):
+        return torch.sym_float(args[0])  # type: ignore[no-untyped-call]
+    return float(*args)
+
+
+def _len(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and value.dim():
+        return value.shape[0]
+    return len(value)
+
+
+def _extreme(plain: Callable[..., Any], symbolic: Callable[..., Any]) -> Callable[..., Any]:
+    def chosen(*args: Any, **named: Any) -> Any:
+        if named or not args:
+            return plain(*args, **named)
+        values = args if len(args) > 1 else tuple(args[0])
+        numbers = all(isinstance(value, (int, float, *_SYMBOLS)) for value in values)
+        if numbers and any(isinstance(value, _SYMBOLS) for value in values):
+            return functools.reduce(symbolic, values)
+        return plain(*values) if len(values) > 1 else plain(values)
+
+    return chosen
+
+
+def _sqrt(value: Any) -> Any:
+    if isinstance(value, (torch.SymInt, torch.SymFloat)):
+        return torch.sym_sqrt(torch.sym_float(value))  # type: ignore[no-untyped-call]
+    return _plain_sqrt(value)
+
+
+def _isqrt(value: Any) -> Any:
+    return _int(_sqrt(value)) if isinstance(value, torch.SymInt) else _plain_isqrt(value)
+
+
+def _pow(base: Any, exponent: Any) -> Any:
+    if isinstance(base, _SYMBOLS) or isinstance(exponent, _SYMBOLS):
+        return torch.sym_float(base) ** torch.sym_float(exponent)  # type: ignore[no-untyped-call]
+    return _plain_pow(base, exponent)
+
+
+_CALLED: dict[Any, Callable[..., Any]] = {
+    int: _int,
+    float: _float,
+    len: _len,
+    max: _extreme(max, torch.sym_max),
+    min: _extreme(min, torch.sym_min),
+    math.sqrt: _sqrt,  # these three by the name they were imported under
+    math.isqrt: _isqrt,
+    math.pow: _pow,
+}
+_MATHEMATICS = {"sqrt": _sqrt, "isqrt": _isqrt, "pow": _pow}
+
+
+def _replacement(name: str, scope: Mapping[str, Any]) -> Any | None:
+    value = scope.get(name, getattr(builtins, name, None))
+    try:
+        return _CALLED.get(value)
+    except TypeError:  # not hashable
+        return None
+
+
+# ---- the functions of the user's -----------------------------------------------------------------
+
+
+def _rewritten(code: CodeType, scope: Mapping[str, Any], used: dict[str, Any]) -> CodeType:
+    """The same code with its calls of number functions sent to ours; those of inner code too."""
+    constants = tuple(
+        _rewritten(each, scope, used) if isinstance(each, CodeType) else each
+        for each in code.co_consts
+    )
+    names, raw = list(code.co_names), bytearray(code.co_code)
+    for step in dis.get_instructions(code):
+        if step.opname != "LOAD_GLOBAL" or step.arg is None or not step.arg & 1:
+            continue  # no call: `isinstance(n, int)` and `dtype=int` mean what they say
+        ours = _replacement(step.argval, scope)
+        if ours is None:
+            continue
+        name = _PREFIX + step.argval
+        if name not in names:
+            names.append(name)
+        if (number := names.index(name)) <= _LARGEST_NAME and step.arg <= 2 * _LARGEST_NAME + 1:
+            raw[step.offset + 1] = 2 * number + 1
+            used[name] = ours
+    return code.replace(co_consts=constants, co_names=tuple(names), co_code=bytes(raw))
+
+
+@functools.lru_cache(1024)
+def _calls(code: CodeType) -> frozenset[int]:
+    return frozenset(step.offset for step in dis.get_instructions(code) if "CALL" in step.opname)
+
+
+def _holders(frame: FrameType) -> list[CodeType]:
+    """The code that is running, and what it is written inside of: a comprehension has no name."""
+    found = [frame.f_code]
+    outer = frame.f_back
+    while outer is not None:
+        if _contains(outer.f_code, frame.f_code):
+            found.append(outer.f_code)
+        outer = outer.f_back
+    return found
+
+
+def _contains(outer: CodeType, inner: CodeType) -> bool:
+    parts = [each for each in outer.co_consts if isinstance(each, CodeType)]
+    return any(part is inner or _contains(part, inner) for part in parts)
+
+
+class Numbers:
+    """Watches sizes become numbers, and sends those who make them so to our functions."""
+
+    def __init__(self) -> None:
+        self._before: dict[FunctionType, CodeType] = {}
+        self._added: list[tuple[dict[str, Any], str]] = []
+        self._seen: set[CodeType] = set()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """While on, a size that becomes a number in user code raises `SizeTakenError`, if it need
+        not: the function that did it will not do so the next time."""
+        kinds: tuple[tuple[Any, tuple[str, ...]], ...] = (
+            (torch.SymInt, ("__int__", "__index__")),
+            (torch.SymFloat, ("__int__", "__float__")),
+            (torch.SymBool, ("__bool__",)),
+        )
+        patched: list[tuple[Any, str, Any]] = [
+            (kind, name, getattr(kind, name)) for kind, names in kinds for name in names
+        ]
+        for kind, name, plain in patched:
+            setattr(kind, name, self._noticing(plain))
+        for name, ours in _MATHEMATICS.items():
+            patched.append((math, name, getattr(math, name)))
+            setattr(math, name, ours)
+        try:
+            yield
+        finally:
+            for kind, name, plain in patched:
+                setattr(kind, name, plain)
+            self._restore()
+
+    def _noticing(self, plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def noticed(size: Any) -> Any:
+            frame = sys._getframe(1)
+            if frame.f_code not in self._seen and self._redirected(frame, size):
+                raise SizeTakenError
+            return plain(size)
+
+        return noticed
+
+    def _redirected(self, frame: FrameType, size: Any) -> bool:
+        owned = ownership(frame.f_code.co_filename) > 1
+        # `max` asks for truth values, like any `if`; but from within a call.
+        if owned and isinstance(size, torch.SymBool) and frame.f_lasti not in _calls(frame.f_code):
+            return False
+        self._seen.add(frame.f_code)
+        if not owned:
+            return False
+        used: dict[str, Any] = {}
+        changed = False
+        for code in _holders(frame):
+            fresh = _rewritten(code, frame.f_globals, used)
+            functions = [each for each in gc.get_referrers(code) if isinstance(each, FunctionType)]
+            if not used or len(self._before) > _MOST_RESTARTS:
+                continue
+            for function in functions:
+                if function.__code__ is code and function.__globals__ is frame.f_globals:
+                    self._before.setdefault(function, code)
+                    function.__code__ = fresh
+                    self._seen |= {fresh, *_inner(fresh)}
+                    changed = True
+        for name, ours in used.items() if changed else ():
+            if name not in frame.f_globals:
+                frame.f_globals[name] = ours
+                self._added.append((frame.f_globals, name))
+        return changed
+
+    def _restore(self) -> None:
+        for function, code in self._before.items():
+            function.__code__ = code
+        for scope, name in self._added:
+            scope.pop(name, None)
+        self._before.clear()
+        self._added.clear()
+
+
+def _inner(code: CodeType) -> Iterator[CodeType]:
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each
+            yield from _inner(each)

@@ -1,0 +1,136 @@
+"""A shape environment that does not brood: what takes long to prove is taken from the example.
+
+torch tries to solve every question about sizes; with a few quotients in it, that can take minutes.
+Here such a question is answered by the example's sizes and kept as an assumption, which the proof
+tries to break like any other. `ShapeEnv.evaluate_expr`, `ShapeGuard` and `_get_sloc` are torch's own;
+tried on torch 2.13 and 2.15."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import sympy
+import torch
+from torch._guards import ShapeGuard
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+Expr: TypeAlias = Any  # sympy.Expr
+Number: TypeAlias = bool | int | float
+BUDGET_SECONDS = 20.0  # of proving, in one run of a model; after that everything is assumed
+_MOST_QUOTIENTS = 1
+_MOST_TERMS = 60
+
+
+class Frugal(ShapeEnv):
+    """Proves what is easily proven and assumes the rest."""
+
+    def evaluate_expr(
+        self, orig_expr: Expr, hint: Number | None = None, *rest: Any, **options: Any
+    ) -> Any:
+        return _evaluated(self, super().evaluate_expr, (orig_expr, hint, *rest), options)
+
+    def assume(self, condition: Expr) -> None:
+        """Holds in the example, and is neither proven nor solved."""
+        _assume(self, condition)
+
+
+@contextmanager
+def frugally() -> Iterator[None]:
+    """While on, every other shape environment is frugal too: those that torch.export makes."""
+    environments: Any = ShapeEnv
+    plain = environments.evaluate_expr
+
+    def evaluate_expr(
+        self: Any, orig_expr: Expr, hint: Number | None = None, *rest: Any, **options: Any
+    ) -> Any:
+        return _evaluated(self, functools.partial(plain, self), (orig_expr, hint, *rest), options)
+
+    environments.evaluate_expr = evaluate_expr
+    try:
+        yield
+    finally:
+        environments.evaluate_expr = plain
+
+
+def _evaluated(
+    environment: Any, plain: Callable[..., Any], asked: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    expr, hint, *rest = asked
+    fallback = rest[2] if len(rest) > 2 else options.get("fallback_value")
+    spent = getattr(environment, "spent_seconds", 0.0)
+    known = _shortly(environment, expr, hint, hurried=spent > BUDGET_SECONDS)
+    if known is None:
+        start = time.monotonic()
+        try:
+            return plain(*asked, **options)
+        finally:
+            environment.spent_seconds = spent + time.monotonic() - start
+    if fallback is None and not environment._suppress_guards_tls():
+        _assume(environment, expr if known else sympy.Not(expr))
+    return sympy.sympify(known)
+
+
+def _shortly(environment: Any, expr: Expr, hint: Number | None, *, hurried: bool) -> bool | None:
+    """The example's answer to a question that is not worth the time; None: it is, or data decide."""
+    if not isinstance(expr, sympy.logic.boolalg.Boolean) or not expr.free_symbols:
+        return None
+    if not hurried and not is_heavy(expr):
+        return None
+    return _value(expr, environment) if hint is None else bool(hint)
+
+
+def _assume(environment: Any, condition: Expr) -> None:
+    if condition in (sympy.true, sympy.false):
+        return
+    if all(guard.expr != condition for guard in environment.guards):
+        place = environment._get_sloc()
+        environment.guards.append(ShapeGuard(condition, place, size_oblivious=False))
+
+
+@functools.lru_cache(4096)
+def is_heavy(expr: Expr) -> bool:
+    """Whether torch would think about it for long."""
+    quotients = 0
+    for terms, part in enumerate(sympy.preorder_traversal(expr)):
+        quotients += isinstance(part, sympy.Function) and not isinstance(
+            part, sympy.Max | sympy.Min
+        )
+        if quotients > _MOST_QUOTIENTS or terms > _MOST_TERMS:
+            return True
+    return False
+
+
+def has_quotient(expr: Expr) -> bool:
+    return bool(expr.atoms(sympy.Function))
+
+
+def _value(expr: Expr, environment: Any) -> bool | None:
+    values = example_sizes(environment)
+    if not expr.free_symbols <= values.keys():
+        return None
+    try:
+        found = expr.xreplace(values)
+    except (ZeroDivisionError, AssertionError):
+        return None
+    return bool(found) if found in (sympy.true, sympy.false) else None
+
+
+def example_sizes(environment: Any) -> Any:
+    """Every symbol's size in the example; the table moved between torch 2.13 and 2.15."""
+    found = getattr(environment, "backed_var_to_val", None)
+    return found if found is not None else environment.var_to_val
+
+
+def hint_of(size: Any) -> int | None:
+    """The size in the example, None where only the data know it."""
+    if isinstance(size, int):
+        return size
+    return None if size.node.hint is None else int(size.node.hint)
+
+
+def expression(size: Any) -> Expr:
+    return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)

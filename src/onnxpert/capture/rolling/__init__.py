@@ -1,0 +1,215 @@
+"""Loops rolled up again: where Python iterated over a dynamic size, the trace is only right for one.
+
+The model is recorded at several lengths; the traces are aligned, their loops folded, the numbers that
+differ made functions of the length, and what comes out is run once more with the length symbolic."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from onnxpert.capture.alignment import align
+from onnxpert.capture.entering import enter, tensor_names
+from onnxpert.capture.flat import Flat, fed, owner
+from onnxpert.capture.guards import guards_of
+from onnxpert.capture.holder import Recorded
+from onnxpert.capture.recorder import Recorder, new_fake_mode, recording
+from onnxpert.capture.rolling.fit import Lengths, generalise
+from onnxpert.capture.rolling.fold import fold
+from onnxpert.capture.rolling.prune import prune
+from onnxpert.capture.rolling.replay import Replay
+from onnxpert.capture.rolling.scope import NestingRecorder
+from onnxpert.capture.rolling.trace import Element, Trace, UnalikeError
+from onnxpert.core.types import Captured, DimSpec, GraphInput, InputKind, InputLeaf, Loaded
+
+logger = logging.getLogger(__name__)
+Record = Callable[[Loaded], Captured]
+_MOST_NODES = 20_000  # of a trace: a longer one costs more than it is worth
+_MOST_SIZES = 3  # that vary independently
+_LONG = 32  # turns of a loop that need not be seen one by one
+# Even and odd, with a step of one and of two: what is floored or skips shows itself.
+_TRIED = (6, 7, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Varying:
+    """Axes that have one size: those the user tied together, or one alone."""
+
+    axes: tuple[tuple[str, int, DimSpec], ...]  # input, axis, what was asked
+    lower: int
+    upper: int
+
+    def size(self, spec: DimSpec, length: int) -> int:
+        return spec.scale * length + spec.offset
+
+
+Axis = tuple[InputLeaf, int, DimSpec]
+
+
+class LongLoopError(BaseException):  # no Exception: what a model raises is something else
+    """A run has become long and has frozen a size on the way: it may as well be rolled at once."""
+
+    def __init__(self, axes: list[Axis]) -> None:
+        super().__init__("a dynamic size was taken for a number, and the run goes on and on")
+        self.axes = axes
+
+
+@contextmanager
+def impatient(recorder: Recorder, loaded: Loaded) -> Iterator[None]:
+    """While on, a run that unrolls a long loop is broken off with LongLoopError."""
+
+    def look() -> None:
+        axes = _frozen(loaded, recorder.inputs, recorder.graph)
+        if any(leaf.value.shape[axis] >= _LONG for leaf, axis, _ in axes):
+            raise LongLoopError(axes)
+
+    recorder.watch = look
+    yield
+
+
+def frozen(captured: Captured) -> list[Axis]:
+    """The dimensions that were to vary, and that the run took for a number."""
+    if captured.loaded is None:
+        return []
+    return _frozen(captured.loaded, captured.inputs, captured.root.graph)
+
+
+def _frozen(loaded: Loaded, inputs: Sequence[GraphInput], graph: torch.fx.Graph) -> list[Axis]:
+    leaves = {leaf.name: leaf for leaf in fed(loaded)}
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    return [
+        (leaves[entry.name], axis, spec)
+        for entry, node in zip(inputs, placeholders, strict=True)
+        if entry.kind is InputKind.USER and entry.name in leaves
+        for axis, spec in leaves[entry.name].dims
+        if _is_number(node.meta["val"].shape[axis])
+    ]
+
+
+def rolled(loaded: Loaded, axes: Sequence[Axis], record: Record) -> Captured | None:
+    """The model with its frozen sizes free again, if that is how it is made."""
+    sizes = _varying(axes)
+    if not 0 < len(sizes) <= _MOST_SIZES:
+        return None
+    try:
+        lengths = _lengths(sizes)
+        runs = [_short(record(_resized(loaded, sizes, at))) for at in lengths]
+        return _replayed(loaded, runs[-1], _elements(runs, lengths), sizes)
+    except UnalikeError as error:
+        logger.debug("not rolled: %s", error)
+    # The model does not take another length, or torch cannot follow a turn that has no number.
+    except Exception:
+        logger.debug("not rolled", exc_info=True)
+    return None
+
+
+def _short(run: Captured) -> Captured:
+    if len(run.root.graph.nodes) > _MOST_NODES:
+        raise UnalikeError("the trace is too long")
+    return run
+
+
+def _elements(runs: Sequence[Captured], lengths: Sequence[Lengths]) -> list[Element]:
+    traces = [Trace(run) for run in runs]
+    structures = align([trace.tokens() for trace in traces])
+    if structures is None:
+        raise UnalikeError("the traces are not the same program")
+    folded = [fold(*both) for both in zip(traces, structures, strict=True)]
+    return generalise(folded, lengths)
+
+
+def _replayed(
+    loaded: Loaded, run: Captured, elements: Sequence[Element], sizes: Sequence[Varying]
+) -> Captured | None:
+    recorder = NestingRecorder(new_fake_mode(), tensor_names(owner(loaded.module)), loaded.whole)
+    given = {leaf.name: enter(recorder, at, leaf) for at, leaf in enumerate(fed(loaded))}
+    weights = {entry.name: entry.tensor for entry in run.inputs if entry.tensor is not None}
+    lengths = [_length(given, one) for one in sizes]
+    with recording(recorder, owner(loaded.module) or Flat(loaded)):
+        replay = Replay(recorder, lengths)
+        outputs = replay.run(elements, {**weights, **given})
+    recorder.give(outputs)
+    root = Recorded(recorder.graph, replay.scope.bodies)
+    prune(root)
+    again = dataclasses.replace(
+        run,
+        loaded=loaded,
+        root=root,
+        inputs=tuple(recorder.inputs),
+        guards=guards_of(recorder.fake_mode.shape_env),
+    )
+    return None if frozen(again) else again
+
+
+def _length(given: Mapping[str, Any], one: Varying) -> Any:
+    name, axis, spec = min(one.axes, key=lambda each: (each[2].scale, abs(each[2].offset)))
+    size = given[name].shape[axis]
+    return (size - spec.offset) // spec.scale if (spec.scale, spec.offset) != (1, 0) else size
+
+
+def _is_number(size: Any) -> bool:
+    return isinstance(size, int) or bool(size.node.expr.is_number)
+
+
+def _varying(frozen_axes: Sequence[Axis]) -> tuple[Varying, ...]:
+    groups: dict[Any, list[tuple[str, int, DimSpec]]] = {}
+    for leaf, axis, spec in frozen_axes:
+        groups.setdefault(spec.name or (leaf.name, axis), []).append((leaf.name, axis, spec))
+    return tuple(
+        Varying(
+            tuple(axes),
+            max(spec.lower or 0 for _, _, spec in axes),
+            min(2**30 if spec.upper is None else spec.upper for _, _, spec in axes),
+        )
+        for axes in groups.values()
+    )
+
+
+def _lengths(sizes: Sequence[Varying]) -> list[Lengths]:
+    """Each size at three lengths with the others at their first, and all of them at others."""
+    tried = [_within(one) for one in sizes]
+    base = [lengths[0] for lengths in tried]
+    points = [tuple(base)]
+    for place, lengths in enumerate(tried):
+        points += [(*base[:place], length, *base[place + 1 :]) for length in lengths[1:]]
+    if len(sizes) > 1:
+        points.append(tuple(lengths[1 + place % 2] for place, lengths in enumerate(tried)))
+    return points
+
+
+def _within(one: Varying) -> tuple[int, int, int]:
+    shift = max(0, one.lower - _TRIED[0]) - max(0, _TRIED[-1] - one.upper)
+    first, second, third = (length + shift for length in _TRIED)
+    if first < max(2, one.lower):
+        raise UnalikeError("the size may not vary enough")
+    return first, second, third
+
+
+def _resized(loaded: Loaded, sizes: Sequence[Varying], lengths: Lengths) -> Loaded:
+    """The model with the sizes fixed at other lengths than the example's."""
+    wanted = {
+        (name, axis): one.size(spec, length)
+        for one, length in zip(sizes, lengths, strict=True)
+        for name, axis, spec in one.axes
+    }
+    leaves = []
+    for leaf in loaded.leaves:
+        fixed = {axis: size for (name, axis), size in wanted.items() if name == leaf.name}
+        value = leaf.value
+        for axis, size in fixed.items():
+            value = _stretched(value, axis, size)
+        dims = tuple((axis, spec) for axis, spec in leaf.dims if axis not in fixed)
+        leaves.append(dataclasses.replace(leaf, value=value, dims=dims) if fixed else leaf)
+    return dataclasses.replace(loaded, leaves=tuple(leaves))
+
+
+def _stretched(value: torch.Tensor, axis: int, size: int) -> torch.Tensor:
+    if not value.shape[axis]:
+        return value.new_zeros((*value.shape[:axis], size, *value.shape[axis + 1 :]))
+    return value.index_select(axis, torch.arange(size) % value.shape[axis])

@@ -1,0 +1,129 @@
+"""Numbers that differ between traces, as functions of the lengths at which these were taken."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from onnxpert.capture.rolling.trace import Element, Leaf, Ref, UnalikeError
+
+Lengths = tuple[int, ...]
+_LARGEST_DIVISOR = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A whole number: (sum of factor * product of lengths) // divisor."""
+
+    terms: tuple[tuple[int, tuple[int, ...]], ...]  # factor, which lengths (() is one)
+    divisor: int = 1
+
+    def at(self, lengths: Sequence[Any]) -> Any:
+        total: Any = 0
+        for factor, powers in self.terms:
+            total = total + factor * math.prod(lengths[i] for i in powers)
+        return total if self.divisor == 1 else total // self.divisor
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """A real number: factor * length ** power."""
+
+    factor: float
+    length: int
+    power: float
+
+    def at(self, lengths: Sequence[Any]) -> Any:
+        size = lengths[self.length]
+        root = torch.sym_sqrt(size) if abs(self.power) == 0.5 else torch.sym_float(size)  # type: ignore[no-untyped-call]
+        return self.factor * root if self.power > 0 else self.factor / root
+
+
+def generalise(traces: Sequence[Sequence[Element]], lengths: Sequence[Lengths]) -> list[Element]:
+    """One list of elements whose numbers are functions of the lengths. Raises UnalikeError."""
+    if len({len(elements) for elements in traces}) != 1:
+        raise UnalikeError("the traces differ in length")
+    numbers = [{element.id: at for at, element in enumerate(elements)} for elements in traces]
+    found = []
+    for at, same in enumerate(zip(*traces, strict=True)):
+        if any(other.template != same[0].template for other in same):
+            raise UnalikeError("the traces differ in a call")
+        columns = zip(*(element.leaves for element in same), strict=True)
+        leaves = tuple(_leaf(column, numbers, lengths) for column in columns)
+        found.append(Element(at, same[0].template, leaves, same[0].node))
+    return found
+
+
+def _leaf(column: Sequence[Leaf], numbers: Any, lengths: Sequence[Lengths]) -> Leaf:
+    if not isinstance(column[0], Ref):
+        return fit(column, lengths)
+    looks = {
+        Ref(ids.get(ref.producer, ref.producer), ref.port, (), ref.pick, ref.axis)
+        for ref, ids in zip(column, numbers, strict=True)
+    }
+    if len(looks) != 1:
+        raise UnalikeError("the traces take a value from different places")
+    (look,) = looks
+    index = tuple(fit(n, lengths) for n in zip(*(ref.index for ref in column), strict=True))
+    return Ref(look.producer, look.port, index, look.pick, look.axis)
+
+
+def fit(values: Sequence[Any], lengths: Sequence[Lengths]) -> Any:
+    """A constant, or the simplest function of the lengths that gives all the values."""
+    if all(repr(value) == repr(values[0]) for value in values):
+        return values[0]
+    found = (
+        _whole(values, lengths)
+        if all(isinstance(v, int) for v in values)
+        else _real(values, lengths)
+    )
+    if found is None:
+        raise UnalikeError("a number depends on the length in a way that is not understood")
+    return found
+
+
+def _whole(values: Sequence[int], lengths: Sequence[Lengths]) -> Formula | None:
+    count = len(lengths[0])
+    singles = [(i,) for i in range(count)]
+    products = list(itertools.combinations_with_replacement(range(count), 2))
+    monomials = [*singles, *products]
+    for size in (1, 2):
+        for chosen in itertools.combinations(monomials, size):
+            if len(values) <= size + 1 and size > 1:
+                continue
+            found = _solved(((), *chosen), values, lengths)
+            if found is not None:
+                return found
+    for which, divisor in itertools.product(range(count), range(2, _LARGEST_DIVISOR + 1)):
+        for offset in range(-divisor, divisor + 1):
+            formula = Formula(((1, (which,)), (offset, ())), divisor)
+            shift = values[0] - formula.at(lengths[0])
+            formula = Formula(((1, (which,)), (offset + shift * divisor, ())), divisor)
+            if all(formula.at(n) == value for n, value in zip(lengths, values, strict=True)):
+                return formula
+    return None
+
+
+def _solved(
+    monomials: Sequence[tuple[int, ...]], values: Sequence[int], lengths: Sequence[Lengths]
+) -> Formula | None:
+    rows = [[math.prod(n[i] for i in powers) for powers in monomials] for n in lengths]
+    factors = np.linalg.lstsq(np.array(rows, float), np.array(values, float), rcond=None)[0]
+    terms = zip((round(float(factor)) for factor in factors), monomials, strict=True)
+    formula = Formula(tuple(term for term in terms if term[0]))
+    fits = all(formula.at(n) == value for n, value in zip(lengths, values, strict=True))
+    return formula if fits else None
+
+
+def _real(values: Sequence[float], lengths: Sequence[Lengths]) -> Power | None:
+    for which, power in itertools.product(range(len(lengths[0])), (-1, -0.5, 1, 0.5)):
+        factors = [value / n[which] ** power for value, n in zip(values, lengths, strict=True)]
+        if all(math.isclose(factor, factors[0], rel_tol=1e-12) for factor in factors):
+            return Power(factors[0], which, power)
+    return None

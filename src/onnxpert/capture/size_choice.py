@@ -1,0 +1,155 @@
+"""Sizes at which a model answers its questions about sizes as wanted."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import sympy
+import torch
+
+from onnxpert.capture.flat import fed
+from onnxpert.capture.inputs import traced_example
+from onnxpert.core.types import DimSpec, InputLeaf, Loaded
+
+Expr: TypeAlias = Any
+Sizes: TypeAlias = Mapping[tuple[int, int | None], int]  # (leaf, axis) -> size
+Wish: TypeAlias = tuple[Expr, bool]  # a condition, and whether it shall hold
+_LARGEST = 4096  # a size beyond this is never tried
+_MOST_TRIALS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A size that varies: where it is, and how it follows from a root that others may share."""
+
+    leaf: int  # among those that are fed
+    axis: int | None  # None: the leaf is the number itself
+    root: str
+    spec: DimSpec
+
+    def size(self, root: int) -> int:
+        return self.spec.scale * root + self.spec.offset
+
+
+def axes(loaded: Loaded) -> list[Axis]:
+    found = []
+    for number, leaf in enumerate(fed(loaded)):
+        specs: Iterable[tuple[int | None, DimSpec]] = leaf.dims
+        if leaf.scalar is not None:
+            specs = ((None, leaf.scalar),)
+        for axis, spec in specs:
+            found.append(Axis(number, axis, spec.name or f"{number}.{axis}", spec))
+    return found
+
+
+def first_sizes(loaded: Loaded) -> dict[tuple[int, int | None], int]:
+    """Those of the example, as it is traced."""
+    leaves = fed(loaded)
+    return {
+        (axis.leaf, axis.axis): max(int(leaves[axis.leaf].value), 2)
+        if axis.axis is None
+        else int(traced_example(leaves[axis.leaf]).shape[axis.axis])
+        for axis in axes(loaded)
+    }
+
+
+def resized(loaded: Loaded, sizes: Sizes) -> Loaded:
+    """The model with its example at other sizes; a size of 0 or 1 is a constant, as torch has it."""
+    position = {id(leaf): number for number, leaf in enumerate(fed(loaded))}
+
+    def changed(leaf: InputLeaf) -> InputLeaf:
+        number = position.get(id(leaf))
+        mine = {axis: size for (leaf_, axis), size in sizes.items() if leaf_ == number}
+        if not mine:
+            return leaf
+        if leaf.scalar is not None:
+            return dataclasses.replace(leaf, value=mine[None])
+        shape = [mine.get(axis, size) for axis, size in enumerate(leaf.value.shape)]
+        dims = tuple((axis, spec) for axis, spec in leaf.dims if shape[axis] > 1)
+        value = torch.zeros(shape, dtype=leaf.value.dtype)
+        return dataclasses.replace(leaf, value=value, dims=dims)
+
+    return dataclasses.replace(loaded, leaves=tuple(map(changed, loaded.leaves)))
+
+
+class Choice:
+    """The roots of all sizes, by the symbols that a first run gave them."""
+
+    def __init__(
+        self, axes: Sequence[Axis], symbols: Mapping[tuple[int, int | None], Expr]
+    ) -> None:
+        self._axes = axes
+        self._symbols = symbols
+
+    def sizes(
+        self,
+        now: Sizes,
+        wanted: Sequence[Wish],
+        liked: Sequence[Wish],
+    ) -> dict[tuple[int, int | None], int] | None:
+        """Sizes near those of `now` where all that is wanted holds, and most of what is liked."""
+        best: dict[tuple[int, int | None], int] | None = None
+        most = (False, -1, 0)
+        asked = wanted[-1][0].free_symbols if wanted else set()
+        for count, sizes in enumerate(self._candidates(now, wanted, asked)):
+            if count > _MOST_TRIALS:
+                break
+            values = {self._symbols[key]: sympy.Integer(size) for key, size in sizes.items()}
+            if not all(_holds(wish, values) for wish in wanted):
+                continue
+            # A size of 1 is a constant to torch, and sizes that are equal by chance may be taken for
+            # equal: either would be one case of many.
+            large = min(sizes.values(), default=2) > 1
+            score = (large, sum(_holds(wish, values) for wish in liked), len(set(sizes.values())))
+            if score > most:
+                best, most = sizes, score
+            if most == (True, len(liked), len(sizes)):
+                break
+        return best
+
+    def _candidates(
+        self, now: Sizes, wanted: Sequence[Wish], asked: set[Expr]
+    ) -> Iterator[dict[tuple[int, int | None], int]]:
+        roots: dict[str, list[Axis]] = {}
+        for axis in self._axes:
+            roots.setdefault(axis.root, []).append(axis)
+        moved = [r for r, group in roots.items() if {self._of(a) for a in group} & asked]
+        numbers = {abs(int(n)) for e, _ in wanted for n in e.atoms(sympy.Integer)}
+        ladders = [self._ladder(roots[root], now, numbers) for root in moved]
+        for chosen in itertools.product(*ladders):
+            sizes = dict(now)
+            for root, value in zip(moved, chosen, strict=True):
+                for axis in roots[root]:
+                    sizes[axis.leaf, axis.axis] = axis.size(value)
+            yield sizes
+
+    def _of(self, axis: Axis) -> Expr:
+        return self._symbols.get((axis.leaf, axis.axis))
+
+    def _ladder(self, group: Sequence[Axis], now: Sizes, numbers: set[int]) -> list[int]:
+        """Values of a root: the one it has, those near the numbers in the conditions, 1 and 0 last."""
+        first = group[0]
+        have = (now[first.leaf, first.axis] - first.spec.offset) // first.spec.scale
+        near = {number + step for number in numbers | {have} for step in (-1, 0, 1)}
+        near |= {number * step for number in numbers for step in (2, 3)} | set(range(2, 10))
+        low = first.spec.lower if first.spec.lower is not None else 0
+        high = first.spec.upper if first.spec.upper is not None else _LARGEST
+        allowed = [
+            value
+            for value in near | {0, 1}
+            if low <= value <= high and all(0 <= axis.size(value) <= _LARGEST for axis in group)
+        ]
+        return sorted(allowed, key=lambda value: (value < 2, abs(value - have), -value))
+
+
+def _holds(wish: Wish, values: Mapping[Expr, Expr]) -> bool:
+    condition, answer = wish
+    try:
+        found = condition.xreplace(values)
+    except (ZeroDivisionError, AssertionError, ValueError):  # the sizes make no sense to it
+        return False
+    return bool(found == (sympy.true if answer else sympy.false))

@@ -1,0 +1,98 @@
+"""`float()`, `int()` and `math` on numbers that only a run of the file will know.
+
+Python's own insist on a number there and then. In the modules that need it, and only while a model is
+recorded, these names stand for versions that leave a symbol a symbol."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+class _Soft(type):
+    """Passes for the built-in type in `isinstance`."""
+
+    plain: type
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.plain)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.plain)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.plain
+
+    def __hash__(cls) -> int:
+        return hash(cls.plain)
+
+
+class SoftFloat(metaclass=_Soft):
+    plain = builtins.float
+
+    def __new__(cls, value: Any = 0.0) -> Any:
+        value = _item(value)
+        return torch.sym_float(value) if isinstance(value, _SYMBOLS) else float(value)  # type: ignore[no-untyped-call]
+
+
+class SoftInt(metaclass=_Soft):
+    plain = builtins.int
+
+    def __new__(cls, value: Any = 0, *base: Any) -> Any:
+        value = _item(value)
+        if isinstance(value, torch.SymBool):
+            return int(value)
+        return torch.sym_int(value) if isinstance(value, _SYMBOLS) else int(value, *base)  # type: ignore[no-untyped-call]
+
+
+def _item(value: Any) -> Any:
+    return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
+
+
+def _by_tensor(ask: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], bool]:
+    def answer(value: Any) -> bool:
+        return bool(ask(torch.scalar_tensor(value, dtype=torch.float64)))
+
+    return answer
+
+
+_MATH: dict[str, Callable[[Any], Any]] = {
+    "isnan": _by_tensor(torch.isnan),
+    "isinf": _by_tensor(torch.isinf),
+    "isfinite": _by_tensor(torch.isfinite),
+    **{name: getattr(torch, f"_sym_{name}") for name in ("sqrt", "cos", "sin", "tanh")},
+}
+
+
+@contextmanager
+def softened(homes: Iterable[dict[str, Any]]) -> Iterator[None]:
+    """While on, the names mean the soft versions in those modules, and everywhere in `math`."""
+    homes = list(homes)
+    with ExitStack() as stack:
+        for home in homes:
+            stack.enter_context(patch.dict(home, {"float": SoftFloat, "int": SoftInt}))
+        if homes:
+            for name, soft in _MATH.items():
+                plain = getattr(math, name)
+                stack.enter_context(patch.object(math, name, _either(plain, soft)))
+                for home in homes:  # `from math import sqrt`
+                    for alias, value in list(home.items()):
+                        if value is plain:
+                            stack.enter_context(patch.dict(home, {alias: getattr(math, name)}))
+        yield
+
+
+def _either(plain: Callable[[Any], Any], soft: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def call(value: Any) -> Any:
+        value = _item(value)
+        return soft(value) if isinstance(value, _SYMBOLS) else plain(value)
+
+    return call

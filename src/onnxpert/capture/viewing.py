@@ -1,0 +1,167 @@
+"""Shapes of views whose sizes have quotients in them (`h // 2`), without asking torch to solve them.
+
+A view is worked out by the example: whether it is one, and whether the sizes agree. That they agree
+becomes an assumption like any other. `create_symintnode` is torch's own; tried on 2.13 and 2.15."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import sympy
+import torch
+from torch.utils._sympy.functions import FloorDiv
+
+from onnxpert.capture.reasoning import Frugal, expression, has_quotient, hint_of
+
+Tensor = torch.Tensor
+Expr: TypeAlias = Any  # sympy.Expr
+
+
+def viewed(input: Tensor, size: Sequence[Any]) -> Any:
+    """aten.view; NotImplemented where there are no quotients, or where torch has to say no."""
+    return _reshaped(input, list(size), copies=False)
+
+
+def reshaped(input: Tensor, shape: Sequence[Any]) -> Any:
+    return _reshaped(input, list(shape), copies=True)
+
+
+def flattened(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+    rank = input.dim()
+    if not rank:
+        return NotImplemented
+    start, end = start_dim % rank, end_dim % rank
+    if start >= end:
+        return NotImplemented
+    shape = input.shape
+    joined = math.prod(shape[start : end + 1])
+    return _reshaped(input, [*shape[:start], joined, *shape[end + 1 :]], copies=True)
+
+
+def unflattened(input: Tensor, dim: int, sizes: Sequence[Any]) -> Any:
+    rank = input.dim()
+    if not -rank <= dim < rank:
+        return NotImplemented
+    at = dim % rank
+    inner = _completed(list(sizes), [input.shape[at]])
+    if inner is None:
+        return NotImplemented
+    return _reshaped(input, [*input.shape[:at], *inner, *input.shape[at + 1 :]], copies=False)
+
+
+def _reshaped(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
+    old = list(input.shape)
+    if not any(has_quotient(expression(size)) for size in (*old, *sizes)):
+        return NotImplemented
+    new = _completed(sizes, old)
+    if new is None:
+        return NotImplemented
+    # To remember the outcome of a call at such sizes takes torch longer than to work it out again.
+    input.fake_mode.cache_enabled = False  # type: ignore[attr-defined]
+    if _is_contiguous(input):
+        return input.as_strided(new, _strides(new), input.storage_offset())
+    if copies and not _is_viewable(input, new):
+        return input.new_empty(new)
+    return NotImplemented
+
+
+def _completed(sizes: list[Any], old: Sequence[Any]) -> list[Any] | None:
+    """The sizes with the one that was left open; None where they cannot hold the same elements."""
+    have = [hint_of(size) for size in old]
+    want = [hint_of(size) for size in sizes]
+    environment = next((s.node.shape_env for s in (*old, *sizes) if not isinstance(s, int)), None)
+    if None in have or None in want or not isinstance(environment, Frugal):
+        return None
+    count, known = math.prod(have), math.prod(size for size in want if size != -1)  # type: ignore[arg-type,misc]
+    whole = sympy.Mul(*map(expression, old))
+    if want.count(-1) == 1:
+        if not known or count % known:
+            return None
+        at = want.index(-1)
+        rest = sympy.Mul(*(expression(s) for i, s in enumerate(sizes) if i != at))
+        found = _quotient(whole, rest)
+        return [*sizes[:at], _size(found, count // known, environment), *sizes[at + 1 :]]
+    if count != known or -1 in want:
+        return None
+    product = sympy.Mul(*map(expression, sizes))
+    if product != whole:
+        environment.assume(sympy.Eq(whole, product, evaluate=False))
+    return sizes
+
+
+def _quotient(whole: Expr, rest: Expr) -> Expr:
+    """One product by another, what both have taken out first."""
+    above, below = _factors(whole), _factors(rest)
+    shared = above & below
+    number, divisor = whole.as_coeff_Mul()[0], rest.as_coeff_Mul()[0]
+    top = sympy.Mul(number, *(above - shared).elements())
+    bottom = sympy.Mul(divisor, *(below - shared).elements())
+    if bottom.is_Integer and number % bottom == 0:
+        return top / bottom
+    common = sympy.gcd(number, divisor)
+    return FloorDiv(top / common, bottom / common, evaluate=False)
+
+
+def _factors(product: Expr) -> Counter[Expr]:
+    found: Counter[Expr] = Counter()
+    for factor in sympy.Mul.make_args(product.as_coeff_Mul()[1]):
+        base, exponent = factor.as_base_exp()
+        if exponent.is_Integer and exponent > 0:
+            found[base] += int(exponent)
+        elif factor != 1:
+            found[factor] += 1
+    return found
+
+
+def _size(expr: Expr, hint: int, environment: Any) -> Any:
+    if expr.is_Integer:
+        return int(expr)
+    return environment.create_symintnode(expr, hint=hint)
+
+
+def _strides(sizes: Sequence[Any]) -> list[Any]:
+    behind = itertools.accumulate(reversed(sizes[1:]), lambda a, b: a * b, initial=1)
+    return list(reversed(list(behind)))
+
+
+def _is_contiguous(input: Tensor) -> bool:
+    sizes, strides = _hints(input.shape), _hints(input.stride())
+    expected = 1
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _is_viewable(input: Tensor, new: Sequence[Any]) -> bool:
+    """As torch decides it: runs of axes that lie one behind the other can be cut anew."""
+    wanted = _hints(new)
+    for length, _ in _runs(_hints(input.shape), _hints(input.stride())):
+        count = 1
+        while wanted and (count < length or wanted[-1] == 1):
+            count *= wanted.pop()
+        if count != length:
+            return False
+    return True
+
+
+def _runs(sizes: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
+    """From the last axis on: how many elements each run has, and the stride of its last axis."""
+    runs: list[tuple[int, int]] = []
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if size == 1:
+            continue
+        if runs and stride == runs[-1][0] * runs[-1][1]:
+            runs[-1] = (runs[-1][0] * size, runs[-1][1])
+        else:
+            runs.append((size, stride))
+    return runs
+
+
+def _hints(sizes: Sequence[Any]) -> list[int]:
+    return [hint_of(size) or 0 for size in sizes]

@@ -1,0 +1,56 @@
+"""Layers that behave as in training although the model as a whole is in evaluation mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from onnxpert.core.source import module_of
+from onnxpert.core.types import Captured, Loaded
+from onnxpert.diagnose.parts import parts
+
+if TYPE_CHECKING:
+    from torch import fx
+
+# Which argument of an operator says "training".
+FLAGS = {
+    "dropout": 2, "dropout_": 2, "feature_dropout": 2, "feature_dropout_": 2, "alpha_dropout": 2,
+    "native_dropout": 2, "feature_alpha_dropout": 2, "batch_norm": 5, "instance_norm": 5, "rrelu": 3,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A call that is in training mode: by its module's mode, or by its own argument."""
+
+    name: str
+    path: str
+    training: bool  # the module's own mode
+
+
+def is_on(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether a call trains; a dropout with a probability of 0 does nothing either way."""
+    place = FLAGS[name]
+    on = len(args) > place and bool(args[place])
+    return on and not ("dropout" in name and args[1] == 0)
+
+
+def is_training(loaded: Loaded) -> bool:
+    """Whether the model as a whole is in training mode, rather than some part of it."""
+    model = getattr(loaded.module, "__self__", loaded.module)
+    return bool(getattr(model, "training", loaded.training))
+
+
+def switched_on(captured: Captured) -> Iterator[tuple[fx.Node, Layer]]:
+    """The calls in training mode of a model that is in evaluation mode."""
+    if captured.loaded is None or is_training(captured.loaded):
+        return
+    modes = {path: module.training for path, module in parts(captured.loaded)}
+    for node in captured.root.graph.nodes:
+        packet = getattr(node.target, "overloadpacket", None)
+        name = getattr(packet, "__name__", "")
+        # An instance norm is always by the instance, whatever its argument is called.
+        if name in FLAGS and name != "instance_norm" and is_on(name, node.args):
+            path = module_of(node.meta)
+            yield node, Layer(name.rstrip("_"), path, modes.get(path, False))

@@ -1,0 +1,64 @@
+"""A `while` whose end the data decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxpert.core.types import Asked, CaptureFailed, Hit, Severity
+from onnxpert.diagnose.causes import blockers, severity
+from onnxpert.diagnose.rule import rule
+
+
+@rule("CTL403", "data-dependent-loop", reads=CaptureFailed, severity=Severity.ERROR, since="0.2")
+def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
+    """
+    ## What it does
+    Finds `while` loops on a condition that only the data decide, where they could not be written as
+    a loop of the file's.
+
+    ## Why it matters
+    A graph has as many rounds as the example took; the file would be right for some inputs only.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Halves(torch.nn.Module):
+        def forward(self, x):
+            rounds = []
+            while x.abs().max() > 1:
+                rounds.append(x.numpy().mean())
+                x = x / 2
+            return x
+
+
+    model = Halves().eval()
+    args = (torch.full((3,), 5.0),)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Halves(torch.nn.Module):
+        def forward(self, x):
+            rounds = torch.ceil(torch.log2(x.abs().max())).clamp(min=0)
+            return x / 2**rounds
+
+
+    model = Halves().eval()
+    args = (torch.full((3,), 5.0),)
+    ```
+
+    ## Repair safety
+    Not repaired.
+    """
+    for blocker in blockers(failed, Asked.LOOP):
+        yield Hit(
+            "Python loops for as long as the value of a tensor says",
+            at=blocker.location,
+            severity=severity(failed),
+            help="compute the number of rounds, or use torch.while_loop(cond_fn, body_fn, carried)",
+        )

@@ -1,0 +1,69 @@
+"""A side of a branch that no input of the proof took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxpert.core.types import Hit, Severity, Verified
+from onnxpert.diagnose.rule import rule
+
+
+@rule("CTL409", "untried-side", reads=Verified, severity=Severity.WARNING, since="0.2")
+def untried_side(verified: Verified) -> Iterator[Hit]:
+    """
+    ## What it does
+    Finds branches of which the proof has seen one side only: none of the inputs that it tried (the
+    example, other sizes, values negated, scaled, shifted, all zero, with a NaN, drawn anew) takes the
+    other.
+
+    ## Why it matters
+    The file has both sides, but what is on the other has been compared with nothing.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Rare(torch.nn.Module):
+        def forward(self, x):
+            if (x == 0.12345).all():
+                return x * 2
+            return x - 1
+
+
+    model = Rare().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Often(torch.nn.Module):
+        def forward(self, x):
+            if (x > 0.12345).all():
+                return x * 2
+            return x - 1
+
+
+    model = Often().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Repair safety
+    Nothing to repair: verify the file once more with an example that takes that side.
+    """
+    for taken in verified.branches:
+        if taken.yes and taken.no:
+            continue
+        missing = "both sides" if not taken.yes and not taken.no else _side(taken.no)
+        yield Hit(
+            f"no input that was tried takes {missing} of this branch",
+            at=taken.branch.location,
+            help="give an example that does, or verify the file against one",
+        )
+
+
+def _side(no: bool) -> str:
+    return f"the side where the condition is {'true' if no else 'false'}"

@@ -1,0 +1,56 @@
+"""Something that the model returns and a file cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxpert.core.types import Captured, Hit, Severity
+from onnxpert.diagnose.rule import rule
+
+
+@rule("INP121", "dropped-output", reads=Captured, severity=Severity.INFO, since="0.2")
+def dropped_output(captured: Captured) -> Iterator[Hit]:
+    """
+    ## What it does
+    Finds strings and other objects without tensors among what the model returns.
+
+    ## Why it matters
+    A file gives tensors. Anything else is left out, and the outputs after it move up.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Names(torch.nn.Module):
+        def forward(self, x):
+            return {"name": "double", "result": x * 2}
+
+
+    model = Names().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Names(torch.nn.Module):
+        def forward(self, x):
+            return {"result": x * 2}
+
+
+    model = Names().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Repair safety
+    Nothing to repair: what is left out is no tensor.
+    """
+    for name, kind in captured.dropped:
+        yield Hit(
+            f"the output {name or 'of the model'} is a {kind}, and the file leaves it out",
+            at=captured.loaded.source if captured.loaded else None,
+            help="return tensors, and keep names and settings beside the model",
+        )

@@ -1,0 +1,64 @@
+"""A random operator beyond the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxpert.core.source import of_meta
+from onnxpert.core.types import Captured, Hit, Severity
+from onnxpert.diagnose.flow import draws
+from onnxpert.diagnose.rule import rule
+
+
+@rule("NUM704", "further-chance", reads=Captured, severity=Severity.WARNING, since="0.2")
+def further_chance(captured: Captured) -> Iterator[Hit]:
+    """
+    ## What it does
+    Lists every place where a model draws random numbers, the first of which the proof names already.
+
+    ## Why it matters
+    Each of them has to go, or to become an input, for the results to be provable.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Noisy(torch.nn.Module):
+        def forward(self, x):
+            x = x + torch.randn_like(x)
+            return x * torch.rand_like(x)
+
+
+    model = Noisy().eval()
+    args = (torch.randn(3),)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Noisy(torch.nn.Module):
+        def forward(self, x, noise, scale):
+            return (x + noise) * scale
+
+
+    model = Noisy().eval()
+    args = (torch.randn(3), torch.randn(3), torch.rand(3))
+    ```
+
+    ## Repair safety
+    Not repaired: give the noise as an input.
+    """
+    drawing = [node for node in captured.root.graph.nodes if draws(node)]
+    proven = captured.strategy != "scout"  # what the scout brings back is never proven
+    first = of_meta(drawing[0].meta) if drawing and proven else None
+    for node in drawing:
+        place = of_meta(node.meta)
+        if first is None or place is None or (place.file, place.line) != (first.file, first.line):
+            yield Hit(
+                f"{node.target.overloadpacket.__name__} draws random numbers",
+                at=place,
+                help="give them as an input, or sample outside of the model",
+            )

@@ -1,0 +1,311 @@
+"""A model's own source, rewritten so that it exports without help, and proven before it is offered."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from onnxpert.core.errors import UsageError
+from onnxpert.core.source import ownership
+from onnxpert.core.types import Request, Safety, Severity, replace
+from onnxpert.engine import pipeline
+from onnxpert.engine.clock import Clock, Progress
+from onnxpert.engine.plain import comparison, plain_export, traced
+from onnxpert.engine.sources import Prepared, prepare
+from onnxpert.load.substitutes import substituted
+from onnxpert.repair.codemod import Codemod
+from onnxpert.repair.rewriting import Contents, applicable, diff, rewritten
+from onnxpert.repair.source import text as files
+from onnxpert.repair.source.watching import NOTE, Notes, Place, Seen, noting
+from onnxpert.report import Report
+
+_GENERATIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """What came of it; `diff` is empty where nothing is offered."""
+
+    before: Report  # of the model as it is, with the diff at each finding that it cures
+    after: Report | None  # of the model as it would be
+    diff: str = ""
+    contents: Contents = field(default_factory=dict)
+    codemods: tuple[tuple[str, str], ...] = ()  # name, and what it does
+    plain: bool = False  # torch.onnx.export takes it by itself
+    consented: tuple[str, ...] = ()  # codemods that change what is computed
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if self.diff or self.before.ok else 1
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One source with its inputs, which can be loaded as often as one likes."""
+
+    source: str
+    inputs: tuple[str, ...]
+    inputs_file: str | None
+    evaluate: bool
+    options: Mapping[str, Any]
+
+    def load(self) -> Prepared:
+        prepared = prepare(self.source, self.inputs, self.inputs_file)
+        if self.evaluate:
+            prepared.model.eval()
+        return prepared
+
+    def afresh(self, contents: Contents) -> Prepared:
+        with substituted(contents):
+            return self.load()
+
+    def request(self, prepared: Prepared, path: Path | None = None) -> Request:
+        return Request(
+            prepared.model,
+            prepared.args,
+            prepared.kwargs,
+            path,
+            dynamic_shapes=self.options.get("dynamic_shapes") or prepared.dynamic_shapes,
+            repair="off",
+            **{key: value for key, value in self.options.items() if key != "dynamic_shapes"},
+        )
+
+    def look(self, contents: Contents) -> Mapping[Place, list[Seen]]:
+        """Run the model once, and note what every expression of its files is."""
+        import builtins
+
+        import torch
+
+        notes = Notes()
+        setattr(builtins, NOTE, notes)
+        try:
+            with substituted(contents, noting), _quiet(), torch.no_grad():
+                prepared = self.load()
+                values = [*prepared.args, *prepared.kwargs.values()]
+                notes.inputs = frozenset(map(id, values))
+                notes.on = True
+                try:
+                    prepared.model(*prepared.args, **prepared.kwargs)
+                except Exception:  # what ran before it raised has been noted all the same
+                    return notes.seen
+        finally:
+            notes.on = False
+            delattr(builtins, NOTE)
+        return notes.seen
+
+
+def fix(
+    source: str,
+    inputs: Sequence[str] = (),
+    inputs_file: str | None = None,
+    *,
+    evaluate: bool = False,
+    consent: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Fixed:
+    """The diff that makes a model exportable, proven against the model as it is.
+
+    `consent` lets in codemods that change what is computed. Raises UsageError for a source whose
+    Python is not the user's own."""
+    job = _Job(source, tuple(inputs), inputs_file, evaluate, options)
+    with _quiet():
+        return _fixed(job, consent, Clock(progress))
+
+
+def _fixed(job: _Job, consent: bool, clock: Clock) -> Fixed:
+    with clock.stage("read"):
+        original = job.load()
+        contents = {
+            path: files.read(path).content for path in _own_files(job.source, original.model)
+        }
+    if not contents:
+        raise UsageError(
+            f"{job.source} has no Python of yours that could be mended",
+            "name a model in a .py file",
+        )
+    with clock.stage("diagnose"):
+        before = pipeline.rehearse(job.request(original))
+        goal = _Score.of(before, traced(original))
+    with clock.stage("rewrite") as notes:
+        kept = _useful(job, contents, _candidates(job, contents, before, goal, consent), goal)
+        notes.append(", ".join(each.name for each in kept))
+    if not kept:
+        return Fixed(before, None, notes=_why_not(before, goal))
+    with clock.stage("prove"):
+        return _proven(job, before, contents, kept)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Score:
+    """The more the better: plain torch follows it, nothing blocks, little is to be said."""
+
+    traced: bool
+    errors: int
+    warnings: int
+    rest: int
+
+    @staticmethod
+    def of(report: Report, follows: bool) -> _Score:
+        many = dict.fromkeys(Severity, 0)
+        for finding in report.findings:
+            many[finding.severity] += 1
+        return _Score(follows, -many[Severity.ERROR], -many[Severity.WARNING], -many[Severity.INFO])
+
+
+def _own_files(source: str, model: Any) -> Iterator[Path]:
+    """The user's files that the parts of the model are written in, the named one first."""
+    named = Path(source.partition(".py")[0] + ".py")
+    found = [named.resolve()] if named.is_file() else []
+    parts = model.modules() if hasattr(model, "modules") else [model]
+    for part in parts:
+        try:
+            file = inspect.getsourcefile(part if inspect.isroutine(part) else type(part))
+        except TypeError:  # made without a file
+            continue
+        if file and os.path.isfile(file) and ownership(file) == 3:
+            found.append(Path(file).resolve())
+    yield from dict.fromkeys(found)
+
+
+def _candidates(
+    job: _Job, contents: Contents, before: Report, goal: _Score, consent: bool
+) -> list[Codemod]:
+    """Those that change something, and cure a finding or may help torch along.
+
+    One may make room for another: what was a number is a tensor then, and a branch on it a choice."""
+    rules = {finding.rule for finding in before.findings}
+    found: list[Codemod] = []
+    for _ in range(_GENERATIONS):
+        try:
+            more = applicable(rewritten(contents, found, job.look), job.look)
+        except Exception:  # together they break the file; one by one they may not
+            break
+        new = [
+            each
+            for each in more
+            if each not in found
+            and (consent or each.safety is Safety.SAFE)
+            and (not goal.traced or not before.ok or rules & set(each.cures))
+        ]
+        if not new:
+            break
+        found += new
+    return found
+
+
+def _useful(job: _Job, contents: Contents, chosen: list[Codemod], goal: _Score) -> list[Codemod]:
+    """What is left when everything goes that breaks the model, or changes nothing for the better."""
+    sound: list[Codemod] = []
+    for each in chosen:
+        if _computes_the_same(job, contents, [*sound, each]):
+            sound.append(each)
+    best = _score(job, contents, sound) if sound else goal
+    if best <= goal:
+        return []
+    for each in list(reversed(sound)):
+        without = [other for other in sound if other is not each]
+        score = _score(job, contents, without) if without else goal
+        if score >= best:
+            sound, best = without, score
+    return sound
+
+
+def _baseline(job: _Job, contents: Contents, chosen: Sequence[Codemod]) -> Contents:
+    """What the result is compared with: the model as it is, but for changes that were consented to."""
+    changing = [each for each in chosen if each.safety is not Safety.SAFE]
+    return rewritten(contents, changing, job.look)
+
+
+def _computes_the_same(job: _Job, contents: Contents, chosen: list[Codemod]) -> bool:
+    try:
+        new = rewritten(contents, chosen, job.look)
+        return comparison(job.afresh(_baseline(job, contents, chosen)), job.afresh(new))
+    except Exception:  # it does not parse, load or run any more
+        return False
+
+
+def _score(job: _Job, contents: Contents, chosen: list[Codemod]) -> _Score:
+    new = rewritten(contents, chosen, job.look)
+    with substituted(new):
+        prepared = job.load()
+        return _Score.of(pipeline.rehearse(job.request(prepared)), traced(prepared))
+
+
+def _proven(job: _Job, before: Report, contents: Contents, kept: list[Codemod]) -> Fixed:
+    new = rewritten(contents, kept, job.look)
+    reference = job.afresh(_baseline(job, contents, kept))
+    with tempfile.TemporaryDirectory(prefix="onnxpert-") as folder:
+        place = Path(folder) / "model.onnx"
+        with substituted(new):
+            fixed = job.load()
+            after = pipeline.export(job.request(fixed, place))
+            plain = plain_export(fixed, Path(folder) / "plain.onnx")
+        ours = after.ok and pipeline.verify(_asked(reference), place).ok
+        theirs = plain and pipeline.verify(_asked(reference), Path(folder) / "plain.onnx").ok
+    if not (ours or theirs):
+        return Fixed(
+            before, after, notes=("what was tried could not be proven, so it is not offered",)
+        )
+    return Fixed(
+        before=_with_diffs(job, before, after, contents, kept),
+        after=replace(after, path=None),
+        diff=diff(contents, new),
+        contents=new,
+        codemods=tuple((each.name, each.about.splitlines()[0]) for each in kept),
+        plain=theirs,
+        consented=tuple(each.name for each in kept if each.safety is not Safety.SAFE),
+        notes=() if after.ok else ("onnxpert still has something to say, see its findings",),
+    )
+
+
+def _asked(reference: Prepared) -> Request:
+    return Request(reference.model, reference.args, reference.kwargs)
+
+
+def _with_diffs(
+    job: _Job, before: Report, after: Report, contents: Contents, kept: list[Codemod]
+) -> Report:
+    """Each finding that is gone, with the change that is meant for its rule."""
+    left = {(finding.rule, finding.message) for finding in after.findings}
+    diffs = {each.name: diff(contents, rewritten(contents, [each], job.look)) for each in kept}
+    findings = []
+    for finding in before.findings:
+        cures = [each for each in kept if finding.rule in each.cures]
+        gone = (finding.rule, finding.message) not in left
+        findings.append(replace(finding, diff=diffs[cures[0].name]) if cures and gone else finding)
+    return replace(before, findings=tuple(findings))  # type: ignore[no-any-return]
+
+
+def _why_not(before: Report, goal: _Score) -> tuple[str, ...]:
+    if before.ok and goal.traced:
+        return ("nothing to mend: the model exports as it is",)
+    return ("no codemod helps here: see the findings for what to change by hand",)
+
+
+def apply(fixed: Fixed) -> tuple[Path, ...]:
+    """Write the files that change, each at once, as they were in mode, encoding and line ends."""
+    changed = []
+    for path, content in fixed.contents.items():
+        text = files.read(path)
+        if text.content != content:
+            files.write(text, content)
+            changed.append(path)
+    return tuple(changed)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What the model prints and warns of is known by now."""
+    nowhere = io.StringIO()
+    with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(nowhere):
+        yield

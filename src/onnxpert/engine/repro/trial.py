@@ -1,0 +1,103 @@
+"""A script tried out: how it fails, in a process of its own or, while it is made smaller, in this one."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import linecache
+import logging
+import re
+import subprocess
+import sys
+import tempfile
+import traceback
+import warnings
+from dataclasses import dataclass
+
+_SECONDS = 120
+_NUMBERS = re.compile(r"\d+|0x[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a script failed: the exception and the first line of its message."""
+
+    kind: str
+    message: str
+    line: str = ""  # of the script, where it is known
+    number: int = 0
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        """What two outcomes share that are the same failure; numbers and symbols differ."""
+        return self.kind, _NUMBERS.sub("#", self.message)[:80]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+def traced(script: str) -> Outcome | None:
+    """How torch.export fails on the model of a script; None if it does not."""
+    import torch
+
+    head = script.rpartition("torch.onnx.export(")[0]
+    held: dict[str, object] = {"__name__": "repro"}
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with (
+            warnings.catch_warnings(action="ignore"),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            linecache.cache["<repro>"] = (len(head), None, head.splitlines(True), "<repro>")
+            exec(compile(head, "<repro>", "exec"), held)  # the user's own lines
+            model = held["Model"]().eval()  # type: ignore[operator]
+            torch.export.export(model, held["args"], held["kwargs"], strict=False)  # type: ignore[arg-type]
+    except Exception as error:
+        return Outcome(type(error).__name__, _first(str(error)), *_line(error, head))
+    finally:
+        logging.disable(before)
+        linecache.cache.pop("<repro>", None)
+    return None
+
+
+def _line(error: BaseException, head: str) -> tuple[str, int]:
+    """The innermost line of the script that an exception came through."""
+    numbers = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+               if frame.filename == "<repro>" and frame.lineno]  # fmt: skip
+    return (head.splitlines()[numbers[-1] - 1].strip(), numbers[-1]) if numbers else ("", 0)
+
+
+def run(script: str) -> Outcome | None:
+    """How the whole script fails, run as a user would; None if it does not."""
+    with tempfile.TemporaryDirectory(prefix="onnxpert-") as folder:
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", script],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome("Timeout", f"no end within {_SECONDS} s")
+    if done.returncode == 0:
+        return None
+    return _said(done.stderr) or Outcome("Exit", str(done.returncode))
+
+
+def _said(stderr: str) -> Outcome | None:
+    """The exception that was raised first: torch wraps it in one of its own."""
+    found = re.findall(
+        r"^([A-Za-z_][\w.]*(?:Error|Exception|Node|Failure|Unsupported)\w*): (.*)$", stderr, re.M
+    )
+    if not found:
+        return None
+    kind, message = found[0]
+    return Outcome(kind.rpartition(".")[2], _first(message))
+
+
+def _first(text: str) -> str:
+    return text.strip().partition("\n")[0]

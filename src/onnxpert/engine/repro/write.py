@@ -1,0 +1,227 @@
+"""The scripts and issue texts of a walk, each tried before it is written."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxpert.core.types import Captured, CaptureFailed, Finding, Loaded, replace
+from onnxpert.engine.installation import versions
+from onnxpert.engine.repro.code import (
+    Part,
+    holding,
+    of_operator,
+    same_line,
+    script,
+    starts,
+    statements,
+)
+from onnxpert.engine.repro.trial import Outcome, run, traced
+from onnxpert.engine.repro.values import UnsayableError
+
+if TYPE_CHECKING:
+    from onnxpert.engine.pipeline import Walk
+
+_TRIES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Reproducer:
+    """A script that was seen to fail."""
+
+    finding: Finding
+    script: str
+    outcome: Outcome
+
+
+def reproduce(walk: Walk, folder: Path) -> tuple[Path, ...]:
+    """Write `<rule>-<line>.py` and `.md` for every blocker that plain torch shows too."""
+    made = []
+    for each in _reproducers(walk):
+        folder.mkdir(parents=True, exist_ok=True)
+        line = each.finding.location.line if each.finding.location else 0
+        place = folder / f"{each.finding.rule}-{line}.py"
+        place.write_text(each.script, encoding="utf-8")
+        place.with_suffix(".md").write_text(_issue(each), encoding="utf-8")
+        made += [place, place.with_suffix(".md")]
+    return tuple(made)
+
+
+def _reproducers(walk: Walk) -> Iterator[Reproducer]:
+    for finding in walk.findings:
+        if not finding.blocks:
+            continue
+        try:
+            text, is_operator = _script(walk, finding)
+        except (UnsayableError, OSError, TypeError, SyntaxError):  # nothing short can be written
+            continue
+        outcome = run(text) if text else None
+        # A script of one operator is about that operator only if torch's complaint says so.
+        if outcome is not None and (not is_operator or outcome.kind not in _BROKEN):
+            yield Reproducer(finding, text, outcome)
+
+
+_BROKEN = frozenset({"NameError", "SyntaxError", "ImportError", "ModuleNotFoundError"})
+
+
+def _script(walk: Walk, finding: Finding) -> tuple[str, bool]:
+    if isinstance(walk.captured, Captured):
+        node = _node(walk, walk.captured, finding)
+        return (of_operator(node), True) if node is not None else ("", True)
+    if isinstance(walk.captured, CaptureFailed) and walk.captured.eager is None:
+        part = _part(walk.captured.loaded, finding)
+        if part is None or finding.location is None:
+            return "", False
+        return _smallest(part, finding.location.code, finding.location.line), False
+    return "", False
+
+
+def _node(walk: Walk, captured: Captured, finding: Finding) -> Any:
+    """The captured call that has no lowering, and that the finding is about."""
+    missing = walk.lowered.unsupported if walk.lowered else ()
+    here = finding.location
+    ops = {
+        each.op
+        for each in missing
+        if each.location
+        and here
+        and (each.location.file, each.location.line) == (here.file, here.line)
+    }
+    for node in captured.root.graph.nodes:
+        names = {str(node.target), str(node.target).rpartition(".")[0]}
+        if node.op == "call_function" and names & ops:
+            return node
+    return None
+
+
+def _part(loaded: Loaded, finding: Finding) -> Part | None:
+    """The module that the finding's line belongs to, with what it is called with at the example."""
+    import torch
+
+    root = loaded.module
+    if not isinstance(root, torch.nn.Module) or finding.location is None:
+        return None
+    named = dict(root.named_modules())
+    module = named.get(finding.location.module, root)
+    calls: list[Part] = []
+
+    def keep(_: Any, args: Any, kwargs: Any) -> None:
+        calls.append(Part(module, tuple(args), dict(kwargs)))
+
+    handle = module.register_forward_pre_hook(keep, with_kwargs=True)
+    known: list[dict[str, Any]] = []
+    try:
+        with torch.no_grad(), _names_at(module, finding.location.line, known):
+            root(*loaded.args, **loaded.kwargs)
+    except Exception:  # the call that matters has been seen by then, or never comes
+        pass
+    finally:
+        handle.remove()
+    if not calls:
+        return None
+    return replace(calls[0], known=known[0]) if known else calls[0]
+
+
+@contextlib.contextmanager
+def _names_at(module: Any, line: int, known: list[dict[str, Any]]) -> Iterator[None]:
+    """Notes the local names of a module's forward when it comes to the statement of that line."""
+    code = getattr(type(module).forward, "__code__", None)
+    number = holding(Part(module, (), {}), line)
+    first = starts(Part(module, (), {}))[number] if number is not None else line
+
+    def inside(frame: Any, event: str, _: Any) -> Any:
+        if event == "line" and frame.f_lineno == first and not known:
+            known.append(dict(frame.f_locals))
+        return inside
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, event, _: inside if frame.f_code is code else None)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def _single(part: Part, code: str, line: int) -> str:
+    """The one statement that fails, with what it needs as inputs; "" if it does not fail alone."""
+    number = holding(part, line)
+    if number is None:
+        return ""
+    others = [each for each in range(statements(part)) if each != number]
+    try:
+        text = script(part, others, part.known)
+    except UnsayableError:
+        return ""
+    found = traced(text)
+    return text if found is not None and same_line(found.line, code) else ""
+
+
+def _smallest(part: Part, code: str, line: int) -> str:
+    """The script with every statement of forward gone that the failure at that line does without."""
+    if part.known is not None and (single := _single(part, code, line)):
+        return single
+    many = min(statements(part), _TRIES)
+    dropped, failure = _at_line(part, code, many)
+    if failure is None:
+        return ""
+    for number in reversed(range(many)):
+        if number in dropped:
+            continue
+        found = traced(script(part, (*dropped, number)))
+        if found is not None and found.mark == failure.mark and same_line(found.line, code):
+            dropped = (*dropped, number)
+    return script(part, dropped)
+
+
+def _at_line(part: Part, code: str, many: int) -> tuple[tuple[int, ...], Outcome | None]:
+    """Without the statements that fail before that line does; (..., None) if it never fails."""
+    dropped: tuple[int, ...] = ()
+    for number in range(-1, many):
+        without = dropped if number < 0 else (*dropped, number)
+        found = traced(script(part, without))
+        if found is None:
+            continue
+        if same_line(found.line, code):
+            return without, found
+        if number >= 0 and found.line and found.kind not in _BROKEN:
+            # Whatever it is that fails first now, this statement is not ours.
+            dropped = without if not _holds(part, number, code) else dropped
+    return dropped, None
+
+
+def _holds(part: Part, number: int, code: str) -> bool:
+    """Whether a statement of forward has that line in it."""
+    only = tuple(each for each in range(statements(part)) if each != number)
+    return any(same_line(line, code) for line in script(part, only).splitlines())
+
+
+def _issue(each: Reproducer) -> str:
+    known = {**versions(), "platform": f"{platform.system()} {platform.machine()}"}
+    lines = [
+        f"# torch.onnx.export: {each.finding.message}",
+        "",
+        "## What happens",
+        f"`torch.onnx.export(..., dynamo=True)` raises `{each.outcome.kind}`:",
+        "",
+        "```",
+        str(each.outcome),
+        "```",
+        "",
+        "## What is expected",
+        "A model that PyTorch runs is exported, or the message says what to change.",
+        "",
+        "## To reproduce",
+        "```python",
+        each.script.rstrip(),
+        "```",
+        "",
+        "## Versions",
+        *(f"- {name}: {version}" for name, version in known.items()),
+        "",
+    ]
+    return "\n".join(lines)

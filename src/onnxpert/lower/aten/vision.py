@@ -1,0 +1,107 @@
+"""Boxes and regions of torchvision's: non-maximum suppression and pooling over regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from onnxpert.lower.aten.counting import count
+from onnxpert.lower.emitter import Emitter, Refusal
+from onnxpert.lower.lowering import lowering
+from onnxpert.lower.symbols import Size
+
+_ALL = 2**31 - 1  # boxes; the runtime counts them in 32 bits
+
+
+@lowering("torchvision::nms")
+def nms(op: Emitter, dets: ir.Value, scores: ir.Value, iou_threshold: float) -> ir.Value:
+    boxes, ranks = op.cast(dets, torch.float32), op.cast(scores, torch.float32)
+    # A box whose corners are the wrong way round covers nothing for torch, which never drops it;
+    # ONNX would turn it round. Without an extent it covers nothing for both.
+    low = op.Slice(boxes, [0], [2], [1])
+    high = op.Slice(boxes, [2], [4], [1])
+    boxes = op.Concat(low, op.Max(low, high), axis=1)
+    chosen = op.NonMaxSuppression(
+        op.unsqueeze(boxes, 0),
+        op.unsqueeze(ranks, 0, 1),
+        op.const([_ALL], torch.int64),
+        op.const([iou_threshold], torch.float32),
+    )
+    kept = op.Slice(chosen, [2], [3], [1])
+    if op.out is not None:
+        op.describe(kept, (op.out.shape[0], 1))
+    return op.squeeze(kept, 1)
+
+
+@lowering("torchvision::roi_pool")
+def roi_pool(
+    op: Emitter,
+    input: ir.Value,
+    rois: ir.Value,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+) -> tuple[Any, Any]:
+    if op.dtype(input) is not torch.float32 or op.dtype(rois) is not torch.float32:
+        raise Refusal("regions are pooled in float32 only")
+    pooled = op.MaxRoiPool(
+        input, rois, pooled_shape=[pooled_height, pooled_width], spatial_scale=spatial_scale
+    )
+    sizes = (op.shape(rois)[0], op.shape(input)[1], pooled_height, pooled_width)
+    bins = [(pooled_height, 2, 4), (pooled_width, 1, 3)]  # along each axis: how many, from, to
+    # Asked for in training only: as a rule these nodes are dropped again.
+    return op.describe(pooled, sizes), _largest_at(op, input, rois, spatial_scale, bins)
+
+
+def _largest_at(
+    op: Emitter,
+    input: ir.Value,
+    rois: ir.Value,
+    scale: float,
+    bins: Sequence[tuple[int, int, int]],
+) -> Any:
+    """The place of the largest element of each bin in its channel, -1 of a bin without any."""
+    _, channels, *sizes = op.shape(input)
+    number = op.shape(rois)[0]
+    covers = [_covered(op, rois, scale, bin_, size) for bin_, size in zip(bins, sizes, strict=True)]
+    down, across = op.unsqueeze(covers[0], 2, 4), op.unsqueeze(covers[1], 1, 3)
+    inside = op.unsqueeze(op.And(down, across), 1)  # (rois, 1, bins, bins, height, width)
+    batch = op.cast(op.Gather(rois, op.const(0, torch.int64), axis=1), torch.int64)
+    elements = op.unsqueeze(op.Gather(input, batch, axis=0), 2, 3)
+    counts = [each[0] for each in bins]
+    shape = (number, channels, *counts, sizes[0] * sizes[1])
+    lowest = op.scalar(torch.finfo(torch.float32).min, torch.float32)
+    flat = op.reshape(op.Where(inside, elements, lowest), shape)
+    place = op.ArgMax(flat, axis=4, keepdims=0)
+    some = op.reduce("ReduceMax", op.cast(inside, torch.int32), [4, 5], False)
+    place = op.Where(op.Greater(some, 0), place, op.const(-1, torch.int64))
+    return op.cast(place, torch.int32)
+
+
+def _covered(
+    op: Emitter, rois: ir.Value, scale: float, bin_: tuple[int, int, int], size: Size
+) -> ir.Value:
+    """Which elements each bin of each region covers along one axis: (rois, bins, elements)."""
+    count_, *ends = bin_
+    start, end = (
+        _rounded(op, op.Mul(op.Gather(rois, op.const([at], torch.int64), axis=1), scale))
+        for at in ends
+    )
+    step = op.Div(op.Max(op.Add(op.Sub(end, start), 1.0), 1.0), float(count_))
+    each = op.const(torch.arange(count_).to(torch.float32))
+    limit = op.scalar(size, torch.float32)
+    low = op.Add(op.Floor(op.Mul(each, step)), start)
+    high = op.Add(op.Ceil(op.Mul(op.Add(each, 1.0), step)), start)
+    low, high = (op.Min(op.Max(value, 0.0), limit) for value in (low, high))
+    place = op.cast(count(op, size), torch.float32)
+    return op.And(
+        op.GreaterOrEqual(place, op.unsqueeze(low, 2)), op.Less(place, op.unsqueeze(high, 2))
+    )
+
+
+def _rounded(op: Emitter, x: ir.Value) -> ir.Value:
+    """A half goes away from zero."""
+    return op.Mul(op.Sign(x), op.Floor(op.Add(op.Abs(x), 0.5)))

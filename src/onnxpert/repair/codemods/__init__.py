@@ -1,0 +1,1 @@
+"""The codemods, a file each."""

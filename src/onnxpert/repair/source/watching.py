@@ -1,0 +1,126 @@
+"""What expressions were when the model ran: its source with every expression noted, run once.
+
+Nobody can tell from `x[0]` whether it is a tensor or an entry of a list; a run can."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+NOTE = "__onnxpert_note__"
+Place: TypeAlias = tuple[str, int, int, int, int]  # file, first and last line and column
+
+
+class Kind(StrEnum):
+    """What an expression was."""
+
+    TENSOR = "tensor"
+    ARRAY = "array"
+    INT = "int"
+    FLOAT = "float"
+    BOOL = "bool"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A value that was there: of a tensor also its shape and dtype, and whether it was an input."""
+
+    kind: Kind
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    is_input: bool = False
+
+
+class Notes:
+    """Everything that was seen while it was on."""
+
+    def __init__(self) -> None:
+        self.seen: dict[Place, list[Seen]] = {}
+        self.on = False
+        self.inputs: frozenset[int] = frozenset()
+
+    def __call__(self, place: Place, value: Any) -> Any:
+        if self.on:
+            known = self.seen.setdefault(place, [])
+            found = _seen(value, self.inputs)
+            if found not in known:
+                known.append(found)
+        return value
+
+
+def _seen(value: Any, inputs: frozenset[int]) -> Seen:
+    import numpy as np
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        dtype = str(value.dtype).removeprefix("torch.")
+        return Seen(Kind.TENSOR, tuple(value.shape), dtype, id(value) in inputs)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return Seen(Kind.ARRAY, tuple(value.shape), str(value.dtype))
+    kinds = ((bool, Kind.BOOL), (int, Kind.INT), (float, Kind.FLOAT))
+    return Seen(next((kind for python, kind in kinds if isinstance(value, python)), Kind.OTHER))
+
+
+def place(file: str, node: Any) -> Place:
+    return file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
+_NOTED = (
+    ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp,
+    ast.IfExp,
+)  # fmt: skip
+
+
+class _Noting(ast.NodeTransformer):
+    """Wraps the expressions of function bodies; what is called, and annotations, stay bare."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.depth = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.depth += 1
+        node.body = [self.visit(each) for each in node.body]
+        self.depth -= 1
+        return node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return node
+
+    def visit_MatchValue(self, node: ast.MatchValue) -> ast.AST:
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.value = self.visit(node.value) if node.value else None
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Attribute):
+            node.func.value = self.visit(node.func.value)
+        if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals"):
+            return node
+        node.args = [self.visit(each) for each in node.args]
+        node.keywords = [self.visit(each) for each in node.keywords]
+        return self._noted(node)
+
+    def _expression(self, node: Any) -> ast.AST:
+        self.generic_visit(node)
+        return self._noted(node)
+
+    def visit(self, node: ast.AST) -> Any:
+        return self._expression(node) if isinstance(node, _NOTED) else super().visit(node)
+
+    def _noted(self, node: Any) -> ast.AST:
+        if not self.depth or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+            return node  # type: ignore[no-any-return]
+        where = ast.Constant(place(self.file, node))  # type: ignore[arg-type]  # it takes tuples
+        noted = ast.Call(ast.Name(NOTE, ast.Load()), [where, node], [])
+        return ast.fix_missing_locations(ast.copy_location(noted, node))
+
+
+def noting(content: str, file: str) -> Any:
+    """The code of a file that notes what its expressions are."""
+    return compile(_Noting(file).visit(ast.parse(content)), file, "exec")

@@ -1,0 +1,89 @@
+"""Which operators ONNX Runtime can really run, asked of its own table of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+_OPEN = 2**31 - 1  # the end of a range that no newer kernel has closed
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One registration: the versions of the operator, and what each type variable may be."""
+
+    first: int
+    last: int
+    types: Mapping[str, frozenset[str]]
+
+    def serves(self, since: int) -> bool:
+        """By the runtime's own rule: an open range means the version it starts with, and no other."""
+        return self.first == since or (self.first < since <= self.last and self.last != _OPEN)
+
+    def takes(self, types: Mapping[str, str]) -> bool:
+        return all(types[name] in allowed for name, allowed in self.types.items() if name in types)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """All the kernels of one provider."""
+
+    table: Mapping[tuple[str, str], tuple[Kernel, ...]]
+
+    def has(self, domain: str, op_type: str, since: int, types: Mapping[str, str]) -> bool:
+        """Whether an operator, in the version of the opset `since`, runs with these types.
+
+        `types` are by the type variables of its schema: `{"T": "tensor(bfloat16)"}`."""
+        return any(
+            kernel.serves(since) and kernel.takes(types)
+            for kernel in self.table.get((domain, op_type), ())
+        )
+
+
+# In bfloat16 these have kernels in 1.31 and not in all of 1.17, 1.20 and 1.23, whose tables are the
+# same otherwise as far as that type goes.
+_NEWER_IN_BFLOAT16 = ("IsInf", "IsNaN", "LayerNormalization")
+
+
+@cache
+def installed(target: str, older: bool = False) -> Kernels | None:
+    """The kernels of the installed runtime; None for a target that has no such table here.
+
+    With `older`, without those in bfloat16 that releases before it do not have."""
+    if target != "ort-cpu":
+        return None
+    found = _read("CPUExecutionProvider")
+    if found is None or not older:
+        return found
+    newer = {("", name): _without(found.table.get(("", name), ())) for name in _NEWER_IN_BFLOAT16}
+    return Kernels({**found.table, **newer})
+
+
+def _without(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
+    half = frozenset({"tensor(bfloat16)"})
+    return tuple(
+        Kernel(
+            kernel.first,
+            kernel.last,
+            {name: allowed - half for name, allowed in kernel.types.items()},
+        )
+        for kernel in kernels
+    )
+
+
+def _read(provider: str) -> Kernels | None:
+    """A private table with no public one; the same in onnxruntime 1.17 to 1.31."""
+    try:
+        from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
+    except ImportError:
+        return None
+    found: dict[tuple[str, str], list[Kernel]] = {}
+    for one in get_all_opkernel_def():
+        if one.provider != provider:
+            continue
+        types = {name: frozenset(kinds) for name, kinds in one.type_constraints.items()}
+        first, last = one.version_range
+        kernel = Kernel(first, last, types)
+        found.setdefault((one.domain, one.op_name), []).append(kernel)
+    return Kernels({key: tuple(kernels) for key, kernels in found.items()})

@@ -1,0 +1,83 @@
+"""Questions about sizes take no longer than they are worth, and are kept as assumptions."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import sympy
+import torch
+from torch import nn
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+import onnxpert
+from onnxpert.capture.reasoning import Frugal, frugally, is_heavy
+from onnxpert.capture.recorder import new_fake_mode
+
+
+class Windows(nn.Module):
+    """As Swin cuts and mends its images, twice, with a coarser grid in between."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix = nn.Linear(8, 8)
+
+    def cut(self, x: torch.Tensor) -> torch.Tensor:
+        b, h, w, c = x.shape
+        x = nn.functional.pad(x, (0, 0, 0, (2 - w % 2) % 2, 0, (2 - h % 2) % 2))
+        high, wide = x.shape[1], x.shape[2]
+        cells = x.view(b, high // 2, 2, wide // 2, 2, c).transpose(2, 3).contiguous()
+        cells = self.mix(cells.view(-1, 4, c))
+        grid = cells.view(-1, high // 2, wide // 2, 2, 2, c).transpose(2, 3).contiguous()
+        return grid.view(-1, high, wide, c)[:, :h, :w]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.cut(x)
+        return self.cut(x[:, ::2, ::2])
+
+
+def test_windows_at_any_size(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    path, model = tmp_path / "m.onnx", Windows().eval()
+    start = time.process_time()
+    shapes = ({0: "b", 1: "h", 2: "w"},)
+    onnxpert.export(model, (torch.randn(2, 8, 12, 8),), path, dynamic_shapes=shapes)
+    assert time.process_time() - start < 60
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    for shape in ((1, 4, 4, 8), (3, 9, 6, 8), (2, 7, 7, 8)):
+        x = torch.randn(shape)
+        (got,) = session.run(None, {"x": x.numpy()})
+        with torch.no_grad():
+            np.testing.assert_allclose(got, model(x).numpy(), rtol=1e-3, atol=1e-4)
+
+
+def test_a_heavy_question_is_answered_by_the_example_and_kept() -> None:
+    mode = new_fake_mode()
+    x = mode.from_tensor(torch.ones(8, 12))
+    h, w = x.shape
+    assert bool(((h // 2) % 3 + (w // 4) % 5) * h > 2)
+    environment = mode.shape_env
+    assert isinstance(environment, Frugal)
+    (guard,) = environment.guards
+    assert is_heavy(guard.expr)
+
+
+@pytest.mark.parametrize("hurried", [False, True])
+def test_an_easy_question_is_proven_while_there_is_time(hurried: bool) -> None:
+    mode = new_fake_mode()
+    assert isinstance(mode.shape_env, Frugal)
+    mode.shape_env.spent_seconds = 1e9 if hurried else 0.0
+    (n,) = mode.from_tensor(torch.ones(8)).shape
+    assert bool(n > 1)
+    assert bool(mode.shape_env.guards) is hurried
+
+
+def test_other_environments_are_as_they_were_afterwards() -> None:
+    before = ShapeEnv.evaluate_expr
+    with frugally():
+        assert ShapeEnv.evaluate_expr is not before
+        assert ShapeEnv().evaluate_expr(sympy.true) is sympy.true
+    assert ShapeEnv.evaluate_expr is before

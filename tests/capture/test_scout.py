@@ -1,0 +1,150 @@
+"""The scout: past the first blocker, with the example's own values."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from torch import Tensor, nn
+
+from onnxpert.capture import capture
+from onnxpert.core.types import Asked, CaptureFailed, Request
+from onnxpert.load import load
+
+
+class Branches(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if x.sum() > 0:  # branch
+            return x * 2
+        return x - 1
+
+
+class Loops(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        while x.abs().max() > 1:  # loop
+            x = x / 2
+        return x
+
+
+class Leaves(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x + torch.from_numpy(numpy.unwrap(x.numpy()))  # numpy
+
+
+class Counts(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        for step in range(int(x.abs().sum()) % 3 + 1):  # number
+            x = x + step
+        assert x.max() < 1000  # assertion
+        return x
+
+
+class Stores(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        torch.save(x, io.BytesIO())  # call
+        return x
+
+
+class Raises(nn.Module):
+    """Fails on anything that is not a plain tensor, after a part that can be looked into."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Branches()
+
+    def forward(self, x: Tensor) -> Tensor:
+        values = [float(v) for v in x.flatten().numpy()]
+        if type(x) is not Tensor:
+            raise TypeError("a plain tensor is needed")  # call
+        return self.inner(x) + values[0]
+
+
+class Everything(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = nn.Sequential(Branches(), Loops(), Leaves(), Counts(), Stores())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.linalg.eigvals(self.parts(x)).real
+
+
+def failed(model: nn.Module, *args: Any, **options: Any) -> CaptureFailed:
+    found = capture(load(Request(model.eval(), args, **options)))
+    assert isinstance(found, CaptureFailed)
+    return found
+
+
+@pytest.mark.parametrize("dynamic", [None, ({0: "rows"},)], ids=["static", "dynamic"])
+def test_one_run_meets_every_blocker_at_its_line(dynamic: Any) -> None:
+    found = failed(Everything(), torch.full((3, 3), 2.0), dynamic_shapes=dynamic)
+    kinds = {}
+    for blocker in found.blockers:
+        assert blocker.location is not None
+        assert blocker.location.file == __file__
+        assert blocker.location.code.endswith(f"# {blocker.asked}"), blocker
+        kinds.setdefault(blocker.asked, blocker.location.module)
+    assert kinds == {
+        Asked.BRANCH: "parts.0",
+        Asked.LOOP: "parts.1",
+        Asked.NUMPY: "parts.2",
+        Asked.NUMBER: "parts.3",
+        Asked.ASSERTION: "parts.3",
+        Asked.CALL: "parts.4",
+    }
+
+
+def test_the_graph_goes_on_behind_the_blockers() -> None:
+    found = failed(Everything(), torch.full((3, 3), 2.0))
+    assert found.scouted is not None
+    targets = [str(node.target) for node in found.scouted.root.graph.nodes]
+    assert "aten.linalg_eigvals.default" in targets
+
+
+def test_a_stand_in_fixes_no_size() -> None:
+    found = failed(Leaves(), torch.randn(3, 4), dynamic_shapes=({0: "rows"},))
+    assert found.scouted is not None
+    assert found.scouted.guards == ()
+
+
+def test_the_parts_of_a_module_that_raises_are_looked_into() -> None:
+    found = failed(Raises(), torch.ones(3))
+    assert [b.asked for b in found.blockers if b.location and b.location.module == "inner"] == [
+        Asked.BRANCH
+    ]
+
+
+def test_the_users_model_and_buffers_are_as_they_were() -> None:
+    class Keeps(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(()))
+            self.seen: list[Any] = []
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.calls += 1
+            self.seen.append(x)
+            return x * float(numpy.ptp(x.numpy())) * torch.from_numpy(numpy.unwrap(x.numpy()))
+
+    model = Keeps()
+    x = torch.randn(3)
+    before = x.clone()
+    failed(model, x)
+    assert model.calls == 0
+    assert model.seen == []
+    assert torch.equal(x, before)
+
+
+def test_a_lone_number_is_not_taken_for_a_constant() -> None:
+    class Picks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = nn.ModuleList(nn.Linear(2, 2) for _ in range(2))
+
+        def forward(self, x: Tensor, which: Tensor) -> Any:
+            return self.parts[int(which)](x)
+
+    found = failed(Picks(), torch.randn(1, 2), torch.tensor(1))
+    assert [blocker.asked for blocker in found.blockers] == [Asked.NUMBER]

@@ -1,0 +1,57 @@
+"""Where a finding is: the expression, the module, the calls that led there, and how often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+
+
+class Layer(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = x + 1; return torch.linalg.eigvals(x).real + y  # noqa: E702  # fmt: skip
+
+
+class Stack(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Layer() for _ in range(3))
+
+    def one(self, layer: nn.Module, x: Tensor) -> Any:
+        return layer(x)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = x * self.one(layer, x)[:, None]
+        return x
+
+
+def only(report: onnxpert.Report, rule: str) -> onnxpert.Finding:
+    (found,) = [finding for finding in report.findings if finding.rule == rule]
+    return found
+
+
+def test_the_same_in_each_layer_is_one_finding_with_all_paths() -> None:
+    found = only(onnxpert.diagnose(Stack().eval(), (torch.randn(3, 3),)), "OPS501")
+    assert found.count == 3
+    assert found.modules == ("layers.0", "layers.1", "layers.2")
+
+
+def test_the_columns_are_those_of_the_expression() -> None:
+    found = only(onnxpert.diagnose(Stack().eval(), (torch.randn(3, 3),)), "OPS501")
+    place = found.location
+    assert place is not None
+    with open(place.file, encoding="utf-8") as source:
+        line = source.read().splitlines()[place.line - 1]
+    assert line[place.column - 1 : place.end_column - 1] == "torch.linalg.eigvals(x)"
+
+
+def test_the_stack_is_the_users_own_calls() -> None:
+    found = only(onnxpert.diagnose(Stack().eval(), (torch.randn(3, 3),)), "OPS501")
+    assert [(call.function, call.code) for call in found.stack] == [
+        ("forward", "x = x * self.one(layer, x)[:, None]"),
+        ("one", "return layer(x)"),
+    ]

@@ -1,0 +1,101 @@
+"""Random models: drawn and proven as distributions, refused, or allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+import pytest
+import torch
+import torch.nn.functional as F
+
+import onnxpert
+from onnxpert import Severity
+from onnxpert.core.errors import UsageError
+
+X = torch.rand(3, 4, generator=torch.Generator().manual_seed(0))
+
+DRAWS: dict[str, Callable[..., Any]] = {
+    "randn": torch.randn_like,
+    "uniform": lambda x: torch.empty_like(x).uniform_(-1, 2),
+    "bernoulli": torch.bernoulli,
+    "normal": lambda x: torch.normal(x, 2.0).t().reshape(-1),
+    "multinomial": lambda x: torch.multinomial(x, 3),
+    "multinomial, again": lambda x: torch.multinomial(x, 9, replacement=True),
+    "dropout": lambda x: F.dropout(x, 0.3, training=True),
+    "randperm": lambda x: torch.randperm(7),
+    "poisson": torch.poisson,
+    "binomial": lambda x: torch.binomial(torch.full_like(x, 9.0), x),
+    "gamma": torch._standard_gamma,
+    "dirichlet": torch._sample_dirichlet,
+    "one element": lambda x: F.dropout(x[0, 0], 0.5, training=True),
+}
+MIXED: dict[str, Callable[..., Any]] = {
+    "noise": lambda x: x + torch.randn_like(x),
+    "sample": lambda x: torch.multinomial(x.softmax(-1), 1),
+    "dropout": lambda x: F.dropout(x * 2, 0.5, training=True),
+}
+
+
+def _module(function: Callable[..., Any]) -> torch.nn.Module:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return function(x)
+
+    return Model().eval()
+
+
+def _chance(report: Any) -> list[Severity]:
+    """What is said of chance; dropout and unused inputs have rules of their own."""
+    return [finding.severity for finding in report.findings if finding.rule == "NUM702"]
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_model_that_only_draws_is_proven_in_its_distribution(name: str, tmp_path: Path) -> None:
+    report = onnxpert.export(_module(DRAWS[name]), (X,), tmp_path / "m.onnx")
+    assert _chance(report) == [Severity.WARNING]
+    assert any(row.case.endswith("draws") for row in report.verified)
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_chance_in_a_computation_is_refused_unless_allowed(name: str, tmp_path: Path) -> None:
+    model = _module(MIXED[name])
+    assert _chance(onnxpert.diagnose(model, (X,))) == [Severity.ERROR]
+    report = onnxpert.export(model, (X,), tmp_path / "m.onnx", randomness="allow")
+    assert report.ok
+    assert _chance(report) == [Severity.WARNING]
+
+
+def test_a_file_draws_anew_at_every_run(tmp_path: Path) -> None:
+    onnxpert.export(_module(lambda x: torch.rand(2, 3)), (X,), tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    feeds = {entry.name: X.numpy() for entry in session.get_inputs()}
+    first, second = (session.run(None, feeds)[0] for _ in range(2))
+    assert (first != second).all()
+
+
+def test_memory_that_nobody_wrote_is_compared_in_shape(tmp_path: Path) -> None:
+    model = _module(lambda x: (torch.empty_like(x), x.new_empty(2, dtype=torch.int32)))
+    report = onnxpert.export(model, (X,), tmp_path / "m.onnx")
+    assert _chance(report) == [Severity.WARNING]
+
+
+def test_memory_that_is_filled_is_compared_in_value(tmp_path: Path) -> None:
+    report = onnxpert.export(
+        _module(lambda x: torch.empty_like(x).fill_(3)), (X,), tmp_path / "m.onnx"
+    )
+    assert not _chance(report)
+    assert all(row.max_abs is not None for row in report.verified)
+
+
+def test_a_sure_event_is_compared_in_value(tmp_path: Path) -> None:
+    model = _module(torch.bernoulli)
+    report = onnxpert.export(model, (torch.ones(3),), tmp_path / "m.onnx")
+    assert report.verified[0].max_abs == 0.0
+
+
+def test_another_level_is_told() -> None:
+    with pytest.raises(UsageError, match="randomness"):
+        onnxpert.diagnose(_module(MIXED["noise"]), (X,), randomness="maybe")

@@ -1,0 +1,49 @@
+"""Python floats among the arguments: inputs of the file where the model allows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy
+import onnxruntime
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+
+
+class Softens(nn.Module):
+    def forward(self, x: Tensor, temperature: float = 1.0) -> Tensor:
+        return (x / temperature).softmax(-1)
+
+
+class Rounds(nn.Module):
+    def forward(self, x: Tensor, factor: float) -> Tensor:
+        return x * round(factor) + float.fromhex(factor.hex())
+
+
+def test_a_float_becomes_an_input_that_counts(tmp_path: Path) -> None:
+    path = tmp_path / "softens.onnx"
+    x = torch.randn(2, 4)
+    report = onnxpert.export(Softens().eval(), (x, 0.7), path)
+    assert [f.rule for f in report.findings if f.repaired] == ["INP113"]
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    feeds: Any = {"x": x.numpy(), "temperature": numpy.array(2.0, dtype=numpy.float32)}
+    (result,) = session.run(None, feeds)
+    numpy.testing.assert_allclose(result, (x / 2.0).softmax(-1).numpy(), rtol=1e-5)
+
+
+def test_a_float_that_only_python_can_use_stays_with_a_warning() -> None:
+    report = onnxpert.diagnose(Rounds().eval(), (torch.randn(3), 0.7))
+    assert report.ok
+    (finding,) = report.findings
+    assert finding.rule == "INP123"
+    assert finding.severity is onnxpert.Severity.WARNING
+    assert "0.7," in finding.message
+    assert not report.repairs
+
+
+def test_without_repairs_it_is_a_constant() -> None:
+    report = onnxpert.diagnose(Softens().eval(), (torch.randn(2, 4), 0.7), repair="off")
+    assert [finding.rule for finding in report.findings] == ["INP113"]

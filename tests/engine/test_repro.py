@@ -1,0 +1,103 @@
+"""Reproducers: small, self-contained, and seen to fail with torch alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import onnxpert
+
+FACTOR = 3
+
+
+def tripled(t: torch.Tensor) -> torch.Tensor:
+    return t * FACTOR
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+        self.register_buffer("w", torch.randn(8))
+
+    def scale(self, t: torch.Tensor) -> torch.Tensor:
+        return t * self.w
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        a = self.fc(x)
+        b = self.scale(a)
+        c = tripled(b)
+        d = c * int(f"{x.sum():.0f}")
+        e = d + 1
+        f = e + float(f"{x.mean():.3f}")
+        return f.relu()
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 8), Block())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.layers(x)
+        return result
+
+
+class Eigen(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        return torch.linalg.eigvals(y @ y.T).abs().sum()
+
+
+def fails(script: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, cwd=script.parent
+    )
+    assert done.returncode != 0
+    return done.stderr
+
+
+def test_a_blocker_of_a_part_has_a_script_of_its_few_lines(tmp_path: Path) -> None:
+    report = onnxpert.diagnose(Net().eval(), (torch.randn(2, 8),), repro=tmp_path / "repro")
+    assert not report.ok
+    scripts = sorted((tmp_path / "repro").glob("*.py"))
+    assert len(scripts) == 2, "one for each of the two lines"
+    total, mean = (each.read_text(encoding="utf-8") for each in scripts)
+    assert "x.sum()" in total
+    assert "x.mean()" not in total
+    assert "x.mean()" in mean
+    assert "x.sum()" not in mean
+    for text in (total, mean):
+        assert "onnxpert" not in text
+        assert "self.fc" not in text
+        assert len(text.splitlines()) < 25
+    assert "unsupported format string" in fails(scripts[0])
+    issue = scripts[0].with_suffix(".md").read_text(encoding="utf-8")
+    assert total.strip() in issue
+    assert f"- torch: {torch.__version__}" in issue
+
+
+def test_an_operator_without_a_lowering_has_a_script_of_one_call(tmp_path: Path) -> None:
+    report = onnxpert.diagnose(Eigen().eval(), (torch.randn(2, 8),), repro=tmp_path)
+    assert [finding.rule for finding in report.findings if finding.blocks] == ["OPS501"]
+    (script,) = tmp_path.glob("*.py")
+    text = script.read_text(encoding="utf-8")
+    assert "torch.ops.aten.linalg_eigvals.default(x0)" in text
+    assert "args = (torch.randn([2, 2]),)" in text
+    assert "linalg_eig" in fails(script)
+
+
+def test_a_model_that_exports_leaves_no_folder(tmp_path: Path) -> None:
+    onnxpert.diagnose(nn.Linear(3, 3).eval(), (torch.randn(2, 3),), repro=tmp_path / "repro")
+    assert not (tmp_path / "repro").exists()
+
+
+def test_a_blocker_that_torch_does_not_have_is_not_blamed_on_torch(tmp_path: Path) -> None:
+    model = nn.Linear(3, 3).eval()
+    report = onnxpert.diagnose(model, (torch.randn(2, 3),), opset_version=99, repro=tmp_path / "r")
+    assert not report.ok
+    assert not (tmp_path / "r").exists()

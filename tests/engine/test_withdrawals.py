@@ -1,0 +1,90 @@
+"""What varies if it can: a dimension on offer is dynamic, narrowed, tied or fixed, never an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+import torch
+from torch.export import Dim
+
+import onnxpert
+
+
+def exported(
+    model: Callable[..., Any], args: tuple[torch.Tensor, ...], path: Path, hint: Any = Dim.AUTO
+) -> onnxpert.Report:
+    shapes = tuple(dict.fromkeys(range(arg.dim()), hint) for arg in args)
+    return onnxpert.export(model, args, path, dynamic_shapes=shapes)
+
+
+def dims(path: Path) -> list[list[int | str]]:
+    return [
+        [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        for value in onnx.load(path).graph.input
+    ]
+
+
+def test_a_partner_of_size_one_stays_one_and_all_else_varies(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    report = exported(lambda x, y: x * y, (torch.randn(5, 1, 3), torch.randn(5, 4, 3)), path)
+    assert dims(path) == [["batch", 1, "x_dim_2"], ["batch", "sequence", "x_dim_2"]]
+    (finding,) = report.findings
+    assert (finding.rule, finding.severity) == ("SHP205", onnxpert.Severity.INFO)
+    assert finding.message == "axis 1 of x keeps its size 1"
+
+
+def test_a_firm_wish_stays_firm() -> None:
+    args = (torch.randn(5, 1), torch.randn(5, 4))
+    shapes = ({1: Dim.DYNAMIC}, {1: Dim.DYNAMIC})
+    report = onnxpert.diagnose(lambda x, y: x * y, args, dynamic_shapes=shapes)
+    assert not report.ok
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,), (2, 0, 1)])
+def test_an_empty_example(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    path = tmp_path / "m.onnx"
+    assert exported(lambda x: x.abs() + 1, (torch.randn(shape),), path).ok
+    assert exported(lambda x: x.sum(-1), (torch.randn(shape),), path).ok
+    assert exported(lambda x: x.var(), (torch.randn(shape),), path).ok
+
+
+def test_a_size_that_vanishes_when_it_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    exported(lambda x: x.squeeze(), (torch.randn(5, 1, 3),), path)
+    (got,) = dims(path)
+    assert got[1] == 1
+    assert isinstance(got[0], str)
+
+
+def test_a_dimension_that_the_file_cannot_follow_to_one_starts_at_two(tmp_path: Path) -> None:
+    class Spreads(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            if torch.compiler.is_exporting():
+                return x + y * (x.shape[0] - 1) / (x.shape[0] - 1)
+            return x + y
+
+    path = tmp_path / "m.onnx"
+    report = exported(Spreads(), (torch.randn(4, 3), torch.randn(3)), path)
+    metadata = {entry.key: entry.value for entry in onnx.load(path).metadata_props}
+    assert metadata["onnxpert.dim.batch"] == "2.."
+    assert "SHP205" in [finding.rule for finding in report.findings]
+
+
+def test_a_table_of_one_size_fixes_the_dimension_that_is_on_offer(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    weight = torch.randn(4, 7)
+    exported(lambda x: x @ weight, (torch.randn(3, 4),), path)
+    assert dims(path) == [["batch", 4]]
+
+
+def test_the_number_of_pivots_follows_the_matrix(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    data, pivots = torch.linalg.lu_factor(torch.randn(2, 4, 4))
+    report = exported(lambda lu, p: torch.lu_unpack(lu, p)[0], (data, pivots), path)
+    assert report.ok
+    first, second = dims(path)
+    assert second == first[:2]

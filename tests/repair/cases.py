@@ -1,0 +1,143 @@
+"""Models as people write them, each with one thing that torch's exporter does not follow."""
+
+from __future__ import annotations
+
+HEAD = """\
+import logging
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+logger = logging.getLogger(__name__)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, x):
+"""
+TAIL = """
+
+def example_inputs():
+    return (torch.randn(2, 8),)
+"""
+
+# codemod -> (body of forward, what stands in the new one)
+CASES: dict[str, list[tuple[str, str]]] = {
+    "choose-with-where": [
+        (
+            "if x.sum() > 0:\n    y = self.fc(x)  # up\nelse:\n    y = -x\nreturn y",
+            "y = torch.where(x.sum() > 0, self.fc(x), -x)",
+        ),
+        ("if x.mean() > 0:\n    x = x * 2\nreturn x", "x = torch.where(x.mean() > 0, x * 2, x)"),
+        (
+            "if (x > 3).any():\n    return x.clamp(max=3)\nreturn x + 1",
+            "return torch.where((x > 3).any(), x.clamp(max=3), x + 1)",
+        ),
+        ("return x if x.max() > 1 else x * 0.5", "torch.where(x.max() > 1, x, x * 0.5)"),
+    ],
+    "keep-as-tensor": [
+        ("scale = float(x.abs().max())\nreturn x / max(scale, 1e-6)", "scale = x.abs().max()"),
+        ("n = int((x > 0).sum())\nreturn x * n", "n = (x > 0).sum().to(torch.int64)"),
+        ("m = x.mean().item()\nreturn x - m", "m = x.mean()"),
+    ],
+    "compute-with-torch-math": [("return x * math.sqrt(x.var())", "torch.sqrt(x.var())")],
+    "compare-with-torch": [
+        ("return x / max(x.std(), 1e-3)", "x.std().clamp(min=1e-3)"),
+        ("return x / max(x.std(), x.abs().mean())", "torch.maximum(x.std(), x.abs().mean())"),
+    ],
+    "join-conditions": [
+        (
+            "if x.sum() > 0 and x.max() < 9:\n    x = x + 1\nreturn x",
+            "torch.logical_and(x.sum() > 0, x.max() < 9)",
+        )
+    ],
+    "compute-sizes-as-integers": [
+        ("n = int(x.shape[1] / 2)\nreturn x[:, :n]", "n = x.shape[1] // 2"),
+        ("n = math.ceil(x.size(1) / 3)\nreturn x[:, :n]", "n = -(-x.size(1) // 3)"),
+        ("return x.reshape(int(x.shape[0]), -1)", "x.reshape(x.shape[0], -1)"),
+    ],
+    "use-shape-for-len": [("return x.reshape(len(x), 2, 4)", "x.reshape(x.shape[0], 2, 4)")],
+    "fill-sizes": [
+        ("n = torch.tensor(x.shape[0])\nreturn x * n", "torch.full((), x.shape[0])"),
+        (
+            "h, w = x.shape\nreturn x.sum() / torch.tensor([h, w], dtype=x.dtype)",
+            "torch.stack([torch.full((), h, dtype=x.dtype), torch.full((), w, dtype=x.dtype)])",
+        ),
+    ],
+    "take-batch-from-input": [
+        ("return self.fc(x).view(2, -1)", "self.fc(x).view(x.shape[0], -1)"),
+        ("y = self.fc(x)\nreturn y.view(2, 4, 2)", "y.view(y.shape[0], 4, 2)"),
+        ("h = torch.zeros(2, 8)\nreturn x + h", "torch.zeros(x.shape[0], 8)"),
+    ],
+    "compute-with-torch-arrays": [
+        (
+            (
+                "a = x.detach().cpu().numpy()\nb = np.exp(a).astype(np.float32)\n"
+                "return torch.from_numpy(b) + x"
+            ),
+            "a = x",
+        ),
+        (
+            "y = np.concatenate([x.numpy(), x.numpy()], axis=1)\nreturn torch.from_numpy(y)",
+            "torch.cat([x, x], dim=1)",
+        ),
+        ("return torch.from_numpy(np.clip(x.numpy(), 0, 1)) * 2", "torch.clamp(x, 0, 1)"),
+    ],
+    "leave-inputs-alone": [
+        ("x += 1\nreturn self.fc(x)", "x = x + 1"),
+        ("x.mul_(2)\nreturn x", "x = x.mul(2)"),
+        ("x[:, 0] = 0\nreturn x", "x = x.clone()\n        x[:, 0] = 0"),
+    ],
+    "stop-printing": [
+        ('print("shape", x.shape)\nreturn x', ""),
+        ('logger.info("mean %s", x.mean())\nreturn x', ""),
+        ("if x.ndim == 2:\n    print(x)\nreturn x", "pass"),
+    ],
+    "let-dropout-follow-the-mode": [
+        ("return F.dropout(x, 0.5)", "F.dropout(x, 0.5, training=self.training)")
+    ],
+    "stay-on-device": [
+        ('return x + torch.ones(8, device="cuda")', "device=x.device"),
+        ("return x + torch.ones(8).cuda()", "torch.ones(8).to(x.device)"),
+        ('return self.fc(x.to("cuda:0"))', "x.to(x.device)"),
+    ],
+    "detach-instead-of-data": [("return x.data * 2", "x.detach() * 2")],
+    "check-outside-of-exports": [
+        (
+            'assert (x < 1e6).all(), "too large"\nreturn x',
+            "if not torch.compiler.is_exporting():\n            assert (x < 1e6).all()",
+        ),
+        (
+            'if torch.isnan(x).any():\n    raise ValueError("nan")\nreturn x',
+            "    if torch.isnan(x).any():\n                raise ValueError",
+        ),
+    ],
+    "name-the-dtype": [
+        ("return x * torch.FloatTensor([2.0])", "torch.tensor([2.0], dtype=torch.float32)"),
+        ("return x.type(torch.DoubleTensor)", "x.to(torch.float64)"),
+    ],
+    "copy-tensors-as-tensors": [
+        ("return torch.tensor(x.mean()) + x", "x.mean().detach().clone() + x"),
+        (
+            "s = torch.tensor([x.min().item(), x.max().item()])\nreturn s.sum() + x",
+            "torch.stack([x.min().reshape(()), x.max().reshape(())])",
+        ),
+    ],
+    "keep-values-local": [
+        (
+            "self.last = self.fc(x)\nreturn self.last * 2",
+            "last = self.fc(x)\n        return last * 2",
+        )
+    ],
+}
+
+
+def source(body: str) -> str:
+    indented = "\n".join(f"        {line}" for line in body.splitlines())
+    return HEAD + indented + "\n" + TAIL

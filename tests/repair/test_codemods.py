@@ -1,0 +1,91 @@
+"""Every codemod on the code it is for: the text that comes out, and that it computes the same."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from onnxpert.core.types import Safety
+from onnxpert.diagnose import catalogue as rules
+from onnxpert.engine import fix
+from onnxpert.engine.plain import comparison
+from onnxpert.repair.rewriting import catalogue, diff, rewritten
+from onnxpert.repair.source import text as files
+
+from .cases import CASES, source
+
+ALL = [
+    pytest.param(name, body, new, id=f"{name}-{number}")
+    for name, cases in CASES.items()
+    for number, (body, new) in enumerate(cases)
+]
+
+
+def test_every_codemod_has_a_case_and_cures_a_rule() -> None:
+    assert CASES.keys() == catalogue().keys()
+    for each in catalogue().values():
+        assert each.cures
+        assert set(each.cures) <= rules().keys(), each.name
+        assert each.about
+
+
+def job(path: Path) -> fix._Job:
+    return fix._Job(f"{path}:Net", (), None, True, {})
+
+
+@pytest.mark.parametrize(("name", "body", "new"), ALL)
+def test_a_codemod(name: str, body: str, new: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    path.write_text(source(body), encoding="utf-8")
+    work = job(path)
+    before = {path: source(body)}
+    after = rewritten(before, [catalogue()[name]], work.look)
+    if new or name == "stop-printing":
+        assert after != before
+    assert new in after[path]
+    kept = before if catalogue()[name].safety is Safety.SAFE else after
+    if after != before:
+        assert comparison(work.afresh(kept), work.afresh(after))
+        # What is not the codemod's business is as it was, to the last blank.
+        shown = [line for line in diff(before, after).splitlines() if line[:1] in "+-"]
+        assert len(shown) <= 9, shown
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_a_clean_model_is_left_alone(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    text = source("x = x + 1\nb, n = x.shape\nreturn self.fc(x).reshape(b, n) * math.sqrt(2)")
+    path.write_text(text, encoding="utf-8")
+    assert rewritten({path: text}, [catalogue()[name]], job(path).look)[path] == text
+
+
+def test_a_file_is_written_back_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    head = "# -*- coding: latin-1 -*-\n# gr\xf6\xdfe\n"
+    raw = (head + source("if x.sum() > 0:\n    x = x * 2\nreturn x")).replace("\n", "\r\n")
+    path.write_bytes(raw.encode("latin-1"))
+    path.chmod(0o751)
+    work = job(path)
+    text = files.read(path)
+    after = rewritten({path: text.content}, [catalogue()["choose-with-where"]], work.look)
+    files.write(text, after[path])
+    written = path.read_bytes()
+    assert b"torch.where(x.sum() > 0, x * 2, x)\r\n" in written
+    assert written.count(b"\n") == written.count(b"\r\n")
+    assert b"gr\xf6\xdfe" in written
+    assert oct(path.stat().st_mode & 0o777) == "0o751"
+    assert os.listdir(tmp_path) == ["net.py"]
+
+
+def test_what_needs_torch_imports_it(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    text = (
+        '"""Doc."""\n\nfrom __future__ import annotations\n\nimport torch.nn as nn\n\n\n'
+        "class Net(nn.Module):\n    def forward(self, x):\n        return x if x.sum() > 0 else -x\n\n\n"
+        "def example_inputs():\n    import torch\n\n    return (torch.randn(3),)\n"
+    )
+    path.write_text(text, encoding="utf-8")
+    after = rewritten({path: text}, [catalogue()["choose-with-where"]], job(path).look)[path]
+    assert "annotations\n\nimport torch\nimport torch.nn as nn\n" in after
