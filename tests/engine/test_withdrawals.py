@@ -88,3 +88,17 @@ def test_the_number_of_pivots_follows_the_matrix(tmp_path: Path) -> None:
     assert report.ok
     first, second = dims(path)
     assert second == first[:2]
+
+
+def test_a_split_into_so_many_parts_has_a_range(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    report = exported(lambda x: x.chunk(2), (torch.randn(5, 3),), path)
+    metadata = {entry.key: entry.value for entry in onnx.load(path).metadata_props}
+    assert metadata["onnxpert.dim.batch"] == "2.."
+    assert [f.severity for f in report.findings if f.blocks] == []
+
+
+def test_a_narrowing_that_does_not_help_ends_in_a_fixed_size(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    assert exported(lambda x: x.chunk(5, 1), (torch.randn(3, 5),), path).ok
+    assert dims(path) == [["batch", 5]]

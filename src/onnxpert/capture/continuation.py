@@ -42,7 +42,8 @@ def state(frame: FrameType, known: Callable[[Any], Any], attributes: Attributes)
             found.append(((depth,), (here.f_code, _written(here.f_code, here.f_lasti))))
             values = here.f_locals
             for name in sorted(live(here.f_code, here.f_lasti) & values.keys()):
-                found += _leaves((depth, name), values[name], known, _DEEPEST)
+                if not attributes.holds(values[name]):
+                    found += _leaves((depth, name), values[name], known, _DEEPEST)
             depth += 1
         here = here.f_back
     for path, value in attributes.changed():
@@ -108,6 +109,17 @@ class Attributes:
             for name, part in parts
             if not isinstance(part, torch.jit.ScriptModule)
         ]
+
+        self._held = {
+            id(value)
+            for _, _, attributes in self._before
+            for value, copied in attributes.values()
+            if copied is None and not isinstance(value, (torch.Tensor, *_PLAIN))
+        }
+
+    def holds(self, value: Any) -> bool:
+        """A thing of the model's own, a configuration say: the same in every run."""
+        return id(value) in self._held
 
     def changed(self) -> Iterator[tuple[Path, Any]]:
         for name, part, before in self._before:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from onnxpert.capture.packed import PACKED
 from onnxpert.capture.viewing import flattened, reshaped, unflattened, viewed
@@ -157,7 +158,8 @@ def _convolution(rank: int) -> Callable[..., Any]:
             strict=True,
         ):
             free = size + 2 * pad - spread * (kernel - 1) - 1
-            if free < 0:  # on a symbolic size this records the smallest one that works
+            # On a symbolic size this records the smallest one that works; data may say what they like.
+            if guard_or_false(free < 0):
                 return NotImplemented
             sizes.append(free // step + 1)
         return input.new_empty((input.shape[0], weight.shape[0], *sizes))
@@ -236,7 +238,7 @@ def _interpolated(rank: int) -> Callable[..., Any]:
                 for size, factor in zip(input.shape[2:], factors, strict=True)
             ]
         )
-        if len(sizes) != rank or any(size <= 0 for size in sizes):
+        if len(sizes) != rank or any(guard_or_false(size <= 0) for size in sizes):
             return NotImplemented
         return input.new_empty((*input.shape[:2], *sizes))
 
@@ -284,7 +286,7 @@ def _pooled(rank: int, dilated: bool) -> Callable[..., Any]:
             strict=True,
         ):
             free = size + 2 * pad - spread * (kernel - 1) - 1
-            if free < 0 or 2 * pad > spread * (kernel - 1) + 1:
+            if guard_or_false(free < 0) or 2 * pad > spread * (kernel - 1) + 1:
                 return NotImplemented
             # No window starts in the padding behind.
             fitting, starting = (free + step - 1) // step, (size + pad - 1) // step

@@ -66,7 +66,8 @@ def narrowed(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> Loaded:
         if low is None:
             return None
         lower, upper = max(spec.lower or 0, low), high if spec.upper is None else spec.upper
-        return replace(spec, lower=lower, upper=upper)  # type: ignore[no-any-return]
+        fresh = replace(spec, lower=lower, upper=upper)
+        return None if fresh == spec else fresh  # it was narrowed before, and that did not help
 
     return respecified(loaded, sources, change)
 

@@ -153,7 +153,9 @@ def _asked_ranges(loaded: Loaded, bound: Sequence[Bound]) -> dict[str, tuple[int
     for item in bound:
         for axis, spec in loaded.leaves[item.position].dims:
             name = item.dims[axis]
-            if not spec.asked or spec.scale != 1 or spec.offset or symbols(str(name)) != (name,):
+            if spec.scale != 1 or spec.offset or symbols(str(name)) != (name,):
+                continue
+            if not spec.asked and spec.lower is None and spec.upper is None:
                 continue
             low, high = ranges.get(str(name), (1, None))
             highs = [end for end in (high, spec.upper) if end is not None]

@@ -14,7 +14,7 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
     """
     ## What it does
     Finds `while` loops on a condition that only the data decide, where they could not be written as
-    a loop of the file's.
+    a loop of the file's: a round must leave nothing to the next but tensors of the same shape.
 
     ## Why it matters
     A graph has as many rounds as the example took; the file would be right for some inputs only.
@@ -26,11 +26,10 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
 
     class Halves(torch.nn.Module):
         def forward(self, x):
-            rounds = []
+            rounds = 0
             while x.abs().max() > 1:
-                rounds.append(x.numpy().mean())
-                x = x / 2
-            return x
+                x, rounds = x / 2, rounds + 1
+            return x * rounds
 
 
     model = Halves().eval()
@@ -44,8 +43,10 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
 
     class Halves(torch.nn.Module):
         def forward(self, x):
-            rounds = torch.ceil(torch.log2(x.abs().max())).clamp(min=0)
-            return x / 2**rounds
+            rounds = torch.zeros(())
+            while x.abs().max() > 1:
+                x, rounds = x / 2, rounds + 1
+            return x * rounds
 
 
     model = Halves().eval()
@@ -60,5 +61,5 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
             "Python loops for as long as the value of a tensor says",
             at=blocker.location,
             severity=severity(failed),
-            help="compute the number of rounds, or use torch.while_loop(cond_fn, body_fn, carried)",
+            help="keep in tensors what a round leaves to the next, a count of rounds too",
         )

@@ -1,0 +1,67 @@
+"""Which sides of a branch an input takes, and what is tried so that each is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from onnxpert.capture import capture
+from onnxpert.core.types import Captured, Request
+from onnxpert.load import load
+from onnxpert.verify.branches import Sides, has_branches
+
+
+class Nested(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if x.sum() > 0:
+            if x.shape[0] > 3:
+                return x * 2
+            return x * 3
+        while x.norm() > 1:
+            x = x / 2
+        return x
+
+
+def captured(model: nn.Module, *args: Any, **options: Any) -> Captured:
+    found = capture(load(Request(model, args, **options)))
+    assert isinstance(found, Captured)
+    return found
+
+
+def test_the_sides_that_inputs_take_are_noted() -> None:
+    graph = captured(Nested(), torch.ones(3), dynamic_shapes={"x": {0: "n"}})
+    assert has_branches(graph)
+    assert [branch.about_data for branch in graph.branches] == [True, False]
+    sides = Sides(graph)
+    assert sides.note({"x": torch.ones(3)})
+    assert not sides.note({"x": torch.ones(2)})
+    assert not sides.all_taken()
+    assert sides.note({"x": torch.ones(5)})
+    assert [(taken.yes, taken.no) for taken in sides.report()] == [(True, False), (True, True)]
+    assert sides.note({"x": -torch.ones(5)})
+    assert sides.all_taken()
+
+
+def test_a_loop_of_the_users_own_making_is_not_pythons() -> None:
+    class Plain(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.where(x.sum() > 0, x, -x)
+
+    assert not has_branches(captured(Plain(), torch.ones(3)))
+
+
+def test_a_model_that_never_ends_is_not_waited_for() -> None:
+    from onnxpert import diagnose
+
+    class Roots(nn.Module):
+        """Newton's method, which has no answer to a negative number."""
+
+        def forward(self, x: Tensor) -> Tensor:
+            guess = x / 2 + 0.5
+            while (guess * guess - x).abs().max() > 1e-3:
+                guess = 0.5 * (guess + x / guess)
+            return guess
+
+    assert diagnose(Roots(), (torch.tensor([9.0]),)).ok
