@@ -99,3 +99,12 @@ def test_a_sure_event_is_compared_in_value(tmp_path: Path) -> None:
 def test_another_level_is_told() -> None:
     with pytest.raises(UsageError, match="randomness"):
         onnxpert.diagnose(_module(MIXED["noise"]), (X,), randomness="maybe")
+
+
+def test_dropout_inside_attention_is_allowed_when_asked() -> None:
+    def attend(q: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=0.5)
+
+    q = torch.randn(2, 3, 5, 8)
+    assert not onnxpert.diagnose(attend, (q,)).ok
+    assert onnxpert.diagnose(attend, (q,), randomness="allow").ok

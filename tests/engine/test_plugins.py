@@ -7,8 +7,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import onnx
 import pytest
 import torch
+import torch.ao.quantization.fx._decomposed  # makes torch.ops.quantized_decomposed
 
 import onnxpert
 from onnxpert.cli import main
@@ -146,3 +148,16 @@ def test_the_command_line_takes_them(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main([*kept, "--no-verify"]) == 0
     assert main([*command, "--custom-domain", "cli_plugins"]) == 2
     assert "is not a pair such as" in capsys.readouterr().err
+
+
+def test_quantised_tensors_keep_their_operators(tmp_path: Path) -> None:
+    quantised = torch.ops.quantized_decomposed
+
+    def there_and_back(x: torch.Tensor) -> torch.Tensor:
+        small = quantised.quantize_per_tensor(x, 0.1, 3, 0, 255, torch.uint8)
+        return quantised.dequantize_per_tensor(small, 0.1, 3, 0, 255, torch.uint8)
+
+    path = tmp_path / "qdq.onnx"
+    onnxpert.export(there_and_back, (torch.randn(3, 4) * 20,), path)
+    nodes = [node.op_type for node in onnx.load(path).graph.node]
+    assert nodes == ["QuantizeLinear", "DequantizeLinear"]

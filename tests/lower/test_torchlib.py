@@ -14,7 +14,7 @@ import torch.ao.quantization.fx._decomposed  # makes torch.ops.quantized_decompo
 import torch.nn.functional as F
 
 from onnxpert.capture import capture
-from onnxpert.core.types import Captured, Lowered, Request
+from onnxpert.core.types import Captured, Lowered, Request, replace
 from onnxpert.load import load
 from onnxpert.lower import torchlib
 from onnxpert.lower.build import Build
@@ -29,7 +29,8 @@ def by_torchlib(
     function: Call, args: Sequence[Any], *, dynamic: Any = None, opset: int = 20
 ) -> Lowered:
     """The ONNX of a call for which there is nothing but torchlib."""
-    captured = capture(load(Request(function, tuple(args), dynamic_shapes=dynamic)))
+    loaded = load(Request(function, tuple(args), dynamic_shapes=dynamic))
+    captured = capture(replace(loaded, whole=frozenset({"quantized_decomposed"})))
     assert isinstance(captured, Captured), captured
     build = Build(captured, opset, {}, torchlib.call)
     build.walk._decomposed = lambda *_: NotImplemented  # type: ignore[method-assign]

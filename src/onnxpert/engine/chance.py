@@ -33,7 +33,7 @@ _NEUTRAL = frozenset(
 def randomness(captured: Captured, allowed: bool) -> Randomness | None:
     """None where nothing is drawn and no memory is read that nobody wrote."""
     calls = [node for node in captured.root.graph.nodes if node.op == "call_function"]
-    drawing = [node for node in calls if _draws(node)]
+    drawing = [node for node in calls if _draws(node) or _drops(node)]
     only = bool(calls) and all(_draws(node) or _is_neutral(node) for node in calls)
     if only:
         unwritten = tuple(_unwritten_outputs(captured))
@@ -67,6 +67,19 @@ def _draws(node: fx.Node) -> bool:
         return False
     tagged = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
     return tagged or name in _DRAWING
+
+
+def _drops(node: fx.Node) -> bool:
+    """Whether an operator that is there for computing has its dropout on."""
+    if _name(node) not in _COMPUTING:
+        return False
+    named = {
+        argument.name: given
+        for argument, given in zip(node.target._schema.arguments, node.args, strict=False)  # type: ignore[union-attr]
+    }
+    named.update(node.kwargs)
+    rate = named.get("dropout_p", named.get("dropout", 0.0))
+    return isinstance(rate, (int, float)) and rate > 0 and named.get("train", True) is not False
 
 
 def _is_neutral(node: fx.Node) -> bool:
