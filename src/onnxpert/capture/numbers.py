@@ -27,6 +27,10 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _PREFIX = "__onnxpert_"
 _LARGEST_NAME = 127  # a higher one does not fit into the operand of an instruction
 _MOST_RESTARTS = 16
+_KNOWN_INSTRUCTIONS = sys.version_info < (
+    3,
+    14,
+)  # of a later one, `LOAD_GLOBAL` has to be read up first
 _plain_sqrt, _plain_isqrt, _plain_pow = math.sqrt, math.isqrt, math.pow
 
 
@@ -206,7 +210,7 @@ class Numbers:
         if owned and isinstance(size, torch.SymBool) and frame.f_lasti not in _calls(frame.f_code):
             return False
         self._seen.add(frame.f_code)
-        if not owned:
+        if not (owned and _KNOWN_INSTRUCTIONS):
             return False
         used: dict[str, Any] = {}
         changed = False

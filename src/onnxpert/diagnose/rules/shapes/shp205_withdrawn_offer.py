@@ -24,9 +24,11 @@ def withdrawn_offer(withdrawn: Withdrawn) -> Iterator[Hit]:
     ```python
     import torch
 
+
     class Scales(torch.nn.Module):
         def forward(self, x, scale):
             return x * scale
+
 
     model = Scales().eval()
     args = (torch.randn(3, 4), torch.randn(3, 1))
@@ -37,9 +39,11 @@ def withdrawn_offer(withdrawn: Withdrawn) -> Iterator[Hit]:
     ```python
     import torch
 
+
     class Scales(torch.nn.Module):
         def forward(self, x, scale):
             return x * scale
+
 
     model = Scales().eval()
     args = (torch.randn(3, 4), torch.randn(3, 1))
