@@ -63,7 +63,7 @@ def _draws(node: fx.Node) -> bool:
     import torch
 
     name = _name(node)
-    if name in _COMPUTING:
+    if name in _COMPUTING or _is_off(node):
         return False
     tagged = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
     return tagged or name in _DRAWING
@@ -71,15 +71,23 @@ def _draws(node: fx.Node) -> bool:
 
 def _drops(node: fx.Node) -> bool:
     """Whether an operator that is there for computing has its dropout on."""
-    if _name(node) not in _COMPUTING:
+    if _name(node) not in _COMPUTING or _is_off(node):
         return False
-    named = {
-        argument.name: given
-        for argument, given in zip(node.target._schema.arguments, node.args, strict=False)  # type: ignore[union-attr]
-    }
-    named.update(node.kwargs)
-    rate = named.get("dropout_p", named.get("dropout", 0.0))
-    return isinstance(rate, (int, float)) and rate > 0 and named.get("train", True) is not False
+    given = _arguments(node)
+    rate = given.get("dropout_p", given.get("dropout", 0.0))
+    return isinstance(rate, (int, float)) and rate > 0
+
+
+def _is_off(node: fx.Node) -> bool:
+    """A dropout of a model in evaluation: it is there, and does nothing."""
+    given = _arguments(node)
+    return given.get("train", given.get("training", True)) is False
+
+
+def _arguments(node: fx.Node) -> dict[str, Any]:
+    schema = getattr(node.target, "_schema", None)
+    names = [argument.name for argument in schema.arguments] if schema is not None else []
+    return {**dict(zip(names, node.args, strict=False)), **node.kwargs}
 
 
 def _is_neutral(node: fx.Node) -> bool:
