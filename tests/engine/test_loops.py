@@ -322,3 +322,11 @@ def test_packed_sequences(tmp_path: Path) -> None:
         got = session.run(None, {"x": x.numpy(), "lengths": lengths.numpy()})
         for a, b in zip(model(x, lengths), got, strict=True):
             np.testing.assert_allclose(a.detach().numpy(), b, rtol=1e-4, atol=1e-5)
+
+
+def test_a_list_of_outputs_as_long_as_a_size_is_said() -> None:
+    report = onnxpert.diagnose(
+        lambda x: x.unbind(0), (torch.randn(3, 4),), dynamic_shapes={"x": {0: "rows"}}
+    )
+    assert not report.ok
+    assert "SHP201" in {finding.rule for finding in report.findings}

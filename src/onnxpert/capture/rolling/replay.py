@@ -45,6 +45,8 @@ class Replay:
                     self.scope, element.template, leaves, needs.get(element.id, frozenset())
                 )
         outputs: list[Any] = list(values[elements[-1].id])
+        if any(isinstance(output, (Row, Handle, Pieces)) for output in outputs):
+            raise tr.UnalikeError("the number of outputs varies with a size")
         return outputs
 
     def _leaf(self, leaf: Any, values: Mapping[Any, Any]) -> Any:
