@@ -14,6 +14,7 @@ import torch.nn.functional as F
 import onnxpert
 from onnxpert import Severity
 from onnxpert.core.errors import UsageError
+from onnxpert.verify.reference import Reference
 
 X = torch.rand(3, 4, generator=torch.Generator().manual_seed(0))
 
@@ -108,3 +109,13 @@ def test_dropout_inside_attention_is_allowed_when_asked() -> None:
     q = torch.randn(2, 3, 5, 8)
     assert not onnxpert.diagnose(attend, (q,)).ok
     assert onnxpert.diagnose(attend, (q,), randomness="allow").ok
+
+
+def test_luck_that_did_not_show_is_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coin that falls on one side once in fifty looks certain in a dozen throws."""
+    monkeypatch.setattr(Reference, "varies", lambda *_: False)
+    report = onnxpert.export(_module(torch.bernoulli), (X,), tmp_path / "m.onnx")
+    assert _chance(report) == [Severity.WARNING]
+    assert any(row.case.endswith("draws") for row in report.verified)

@@ -15,11 +15,9 @@ from typing import Any
 
 from onnxpert.capture.entering import enter
 from onnxpert.capture.flat import fed
-from onnxpert.capture.forking_runs import Record, Run, Runs, TooManyPathsError
-from onnxpert.capture.guards import guards_of
-from onnxpert.capture.joining import SidesDifferError, joined
-from onnxpert.capture.meeting import alike, meet
-from onnxpert.capture.paths import (
+from onnxpert.capture.forking.joining import SidesDifferError, joined
+from onnxpert.capture.forking.meeting import alike, meet
+from onnxpert.capture.forking.paths import (
     Carry,
     Fork,
     Item,
@@ -32,9 +30,11 @@ from onnxpert.capture.paths import (
     rebound_value,
     used,
 )
+from onnxpert.capture.forking.runs import Record, Run, Runs, TooManyPathsError
+from onnxpert.capture.forking.traces import Asked, Expr, Look, Number, Step, UnlikeError, steps_in
+from onnxpert.capture.forking.weaving import Loom
+from onnxpert.capture.guards import guards_of
 from onnxpert.capture.recorder import Recorder, new_fake_mode
-from onnxpert.capture.traces import Asked, Expr, Look, Number, Step, UnlikeError, steps_in
-from onnxpert.capture.weaving import Loom
 from onnxpert.core.source import location, of_exception
 from onnxpert.core.types import Branch, Captured, Loaded, Precondition, replace
 

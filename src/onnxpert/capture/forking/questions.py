@@ -25,15 +25,16 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
-from onnxpert.capture import truths
-from onnxpert.capture.continuation import in_while
+from onnxpert.capture import recorder
+from onnxpert.capture.forking import truths
+from onnxpert.capture.forking.continuation import in_while
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import Frugal
 from onnxpert.core.source import Frame, ownership
 
 Expr: TypeAlias = Any  # sympy.Expr
 _MACHINERY = frozenset({sym_node.__file__, symbolic_shapes.__file__, torch.__file__})
-_OURS = os.path.dirname(__file__) + os.sep
+_OURS = os.path.dirname(recorder.__file__) + os.sep  # the whole stage asks on the model's behalf
 _PRIVATE = f"{os.sep}torch{os.sep}_"
 _USER = 3
 _SMALLEST = (1, 0)  # torch takes these for constants; to a model they are sizes like any other

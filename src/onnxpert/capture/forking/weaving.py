@@ -14,10 +14,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
+from onnxpert.capture.forking.paths import Fork, Item, Loop, Use, changed, made, read
+from onnxpert.capture.forking.questions import Question
+from onnxpert.capture.forking.traces import Expr, Look, Number, Step, mapped, steps_in
 from onnxpert.capture.holder import Recorded
-from onnxpert.capture.paths import Fork, Item, Loop, Use, changed, made, read
-from onnxpert.capture.questions import Question
-from onnxpert.capture.traces import Expr, Look, Number, Step, mapped, steps_in
 from onnxpert.core.types import GraphInput
 
 _COND = torch.ops.higher_order.cond

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from onnxpert.capture.questions import Question
-from onnxpert.capture.traces import Expr, Look, Number, Step, mapped, steps_in
+from onnxpert.capture.forking.questions import Question
+from onnxpert.capture.forking.traces import Expr, Look, Number, Step, mapped, steps_in
 
 Facts: TypeAlias = Callable[[Expr], Expr]  # an expression as a path knows it
 

@@ -14,9 +14,9 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._sympy.functions import Max, Min
 
-from onnxpert.capture.paths import Fork, Item, Join, Part, Use, changed
-from onnxpert.capture.questions import Question
-from onnxpert.capture.traces import Expr, Look, Number, Step
+from onnxpert.capture.forking.paths import Fork, Item, Join, Part, Use, changed
+from onnxpert.capture.forking.questions import Question
+from onnxpert.capture.forking.traces import Expr, Look, Number, Step
 
 
 class SidesDifferError(RuntimeError):

@@ -13,7 +13,7 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
-from onnxpert.capture.questions import Question
+from onnxpert.capture.forking.questions import Question
 from onnxpert.capture.recorder import Recorder
 from onnxpert.core.types import GraphInput, InputKind
 

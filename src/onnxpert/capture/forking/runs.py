@@ -14,14 +14,14 @@ import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from onnxpert.capture.continuation import Attributes, state
 from onnxpert.capture.flat import owner
-from onnxpert.capture.questions import Asking, Expr, asking_mode
+from onnxpert.capture.forking.continuation import Attributes, state
+from onnxpert.capture.forking.questions import Asking, Expr, asking_mode
+from onnxpert.capture.forking.size_choice import Choice, Sizes, axes, first_sizes, resized
+from onnxpert.capture.forking.softening import softened
+from onnxpert.capture.forking.traces import Asked, Reading, Step, Weights
+from onnxpert.capture.forking.truths import TRUTHS
 from onnxpert.capture.recorder import Recorder
-from onnxpert.capture.size_choice import Choice, Sizes, axes, first_sizes, resized
-from onnxpert.capture.softening import softened
-from onnxpert.capture.traces import Asked, Reading, Step, Weights
-from onnxpert.capture.truths import TRUTHS
 from onnxpert.core.source import location, of_exception
 from onnxpert.core.statement import raises
 from onnxpert.core.types import Captured, Loaded, Location

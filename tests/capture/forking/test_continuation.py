@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from onnxpert.capture.continuation import in_while, live
+from onnxpert.capture.forking.continuation import in_while, live
 
 
 def here(depth: int = 1) -> frozenset[str]:

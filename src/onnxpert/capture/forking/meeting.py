@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxpert.capture.joining import is_renamed
-from onnxpert.capture.traces import Asked, Expr, Look, Number, Step
+from onnxpert.capture.forking.joining import is_renamed
+from onnxpert.capture.forking.traces import Asked, Expr, Look, Number, Step
 
 
 def meet(one: Asked, other: Asked) -> bool:
