@@ -9,8 +9,10 @@ DEFAULT_TORCH := 2.13.0
 # torchvision loads only beside the build of torch it was compiled for, and the default torch may be
 # a CPU build that has none: the benchmark takes the newest torch that is tested.
 BENCH_TORCH := 2.15.0
-TORCH ?= $(if $(filter bench,$(MAKECMDGOALS)),$(BENCH_TORCH),$(DEFAULT_TORCH))
+TORCH ?= $(if $(filter bench targets,$(MAKECMDGOALS)),$(BENCH_TORCH),$(DEFAULT_TORCH))
 PYTHON ?= python3
+# The runtime of browsers, for the target ort-web: installed where npm is, beside the Python packages.
+ORT_WEB := 1.30.0
 
 VENV := $(if $(filter $(DEFAULT_TORCH),$(TORCH)),.venv,.venv-torch-$(TORCH))
 PY := $(VENV)/bin/python
@@ -19,7 +21,7 @@ ZOO_READY := $(VENV)/.ready-zoo
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test check fmt docs new bench conformance releases hooks clean
+.PHONY: help venv demo test check fmt docs new bench conformance mixtures releases targets hooks clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,8 +58,14 @@ bench: $(if $(filter $(BENCH_TORCH),$(TORCH)),$(ZOO_READY),$(READY)) ## measure 
 conformance: $(READY) ## torch's whole operator database, write docs/operators.md; an hour on 2 cores
 	$(PY) conformance/run.py $(ARGS)
 
+mixtures: $(READY) ## random models in random dtypes, write docs/random-models.md; minutes
+	$(PY) conformance/mixtures/run.py $(ARGS)
+
 releases: $(READY) ## try files in real older releases of ONNX Runtime, write docs/versions.md
 	$(PY) tools/try_releases.py 1.17 1.20 1.23 --work build/releases --write $(ARGS)
+
+targets: $(if $(filter $(BENCH_TORCH),$(TORCH)),$(ZOO_READY),$(READY)) ## try ten models on every target, write docs/targets.md
+	$(PY) tools/try_targets.py --write $(ARGS)
 
 hooks: $(READY) ## check every commit (pre-commit)
 	$(VENV)/bin/pre-commit install
@@ -75,6 +83,9 @@ define install
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check \
 	  -c constraints.txt torch==$(TORCH) -e '.[$(EXTRAS)]'
+	@if command -v npm > /dev/null; then \
+	  npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(VENV) onnxruntime-web@$(ORT_WEB) \
+	  || echo "onnxruntime-web was not installed: the tests of the target ort-web are skipped"; fi
 	@touch $@
 endef
 

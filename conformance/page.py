@@ -25,6 +25,10 @@ Of each operator and form some of torch's samples are tried, from the first to t
 empty tensor where it has them. *Dynamic* means every dimension of every input. Operators with random results are
 exported with `randomness="allow"`, which proves their distribution; shape and dtype are what is compared here. An
 operator that does not take float32 is tried in the first of int64, bool and complex64 that it takes.
+
+What torch leaves open (the signs of eigenvectors, the order of equal elements) is exported with `undetermined="allow"`
+and compared with torch where it is made to choose as the file does; by default such a result is refused (NUM706, NUM707).
+A float16 result further from torch's own than its digits allow is right if it is nearer to torch's float32.
 """
 
 
@@ -71,7 +75,7 @@ def page(entries: Iterable[Entry], in_scope: int = 0) -> str:
     tried = len({row.operator for row in rows})
     sections = (
         _ABOUT,
-        _made_with(),
+        made_with(),
         *([f"A part: {tried} of {in_scope} operators were tried.\n"] if tried < in_scope else []),
         *_sums(rows),
         *_table(_sheets(rows, facts)),
@@ -94,7 +98,8 @@ def _parted(entries: Iterable[Entry]) -> tuple[list[Row], dict[str, Facts]]:
     return rows, {e.operator: e for e in kept if isinstance(e, Facts)}
 
 
-def _made_with() -> str:
+def made_with() -> str:
+    """The versions that a page is true of."""
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return f"Made with {packages}, Python {platform.python_version()}.\n"
 

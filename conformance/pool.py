@@ -97,7 +97,11 @@ class Lane:
 
 
 def run(
-    tasks: Iterable[Task], jobs: int, timeout: float, take: Callable[[Task, list[Entry]], None]
+    tasks: Iterable[Task],
+    jobs: int,
+    timeout: float,
+    take: Callable[[Task, list[Entry]], None],
+    serve: Serve = serve,
 ) -> None:
     """Everything, `jobs` tasks at a time; `take` is called with each finished task's entries."""
     waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
@@ -107,7 +111,7 @@ def run(
     errors: list[BaseException] = []
 
     def work() -> None:
-        lane = Lane(timeout)
+        lane = Lane(timeout, serve)
         try:
             while not errors:
                 task = waiting.get_nowait()

@@ -18,9 +18,11 @@ __all__ = [
     "Severity",
     "Stateful",
     "__version__",
+    "check",
     "diagnose",
     "explain",
     "export",
+    "fill",
     "lowering",
     "repair",
     "rule",
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
     from onnxpert.core.errors import ExportError
     from onnxpert.core.types import Finding, Safety, Severity
     from onnxpert.diagnose.rule import rule
-    from onnxpert.engine.api import diagnose, explain, export, verify
+    from onnxpert.engine.api import check, diagnose, explain, export, verify
+    from onnxpert.engine.filling import fill
     from onnxpert.lower.emitter import Refusal
     from onnxpert.lower.lowering import lowering
     from onnxpert.repair.repair import repair
@@ -45,7 +48,9 @@ _HOMES = {
     "export": "onnxpert.engine.api",
     "diagnose": "onnxpert.engine.api",
     "verify": "onnxpert.engine.api",
+    "check": "onnxpert.engine.api",
     "explain": "onnxpert.engine.api",
+    "fill": "onnxpert.engine.filling",
     "Report": "onnxpert.report",
     "Finding": "onnxpert.core.types",
     "Severity": "onnxpert.core.types",

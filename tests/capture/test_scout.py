@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from typing import Any
 
 import numpy
@@ -148,3 +149,105 @@ def test_a_lone_number_is_not_taken_for_a_constant() -> None:
 
     found = failed(Picks(), torch.randn(1, 2), torch.tensor(1))
     assert [blocker.asked for blocker in found.blockers] == [Asked.NUMBER]
+
+
+def met(model: nn.Module, *args: Any) -> set[tuple[Asked, str]]:
+    """What was met, by the mark at the end of its line."""
+    found = failed(model, *args)
+    return {(b.asked, b.location.code.rpartition("# ")[2]) for b in found.blockers if b.location}
+
+
+def everything_is_marked(model: nn.Module, *args: Any) -> bool:
+    blockers = failed(model, *args).blockers
+    return bool(blockers) and all(
+        b.location is not None and b.location.code.endswith(f"# {b.asked}") for b in blockers
+    )
+
+
+class GoesOn(nn.Module):
+    """Raises on anything that is no plain tensor, in the body that goes on afterwards."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if type(x) is not Tensor:
+            raise TypeError("a plain tensor is needed")  # call
+        y = x * 2
+        if y.sum() > 0:  # branch
+            y = y + 1
+        values = y.tolist()  # numpy
+        while y.max() > 5:  # loop
+            y = y / 2
+        chosen = [1, 2, 3][int(y.argmax()) % 3]  # number
+        scale = y.std().item()
+        return torch.linalg.eigvals(y).real * chosen + len(values) + scale
+
+
+def test_what_comes_after_an_exception_is_met_too() -> None:
+    found = failed(GoesOn(), torch.full((3, 3), 2.0))
+    kinds = {b.asked for b in found.blockers}
+    assert kinds == {Asked.CALL, Asked.BRANCH, Asked.NUMPY, Asked.LOOP, Asked.NUMBER}
+    assert everything_is_marked(GoesOn(), torch.full((3, 3), 2.0))
+    assert found.scouted is not None
+    targets = [str(node.target) for node in found.scouted.root.graph.nodes]
+    assert targets.count("aten.linalg_eigvals.default") == 1
+
+
+def test_a_number_is_blamed_on_the_line_that_took_it() -> None:
+    class Looks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = {0: 1.0, 1: 2.0}
+
+        def forward(self, x: Tensor) -> Tensor:
+            which = x.argmax().item()  # number
+            y = x * 2
+            return y * self.table[which]  # needed
+
+    (blocker,) = failed(Looks(), torch.tensor([0.0, 1.0])).blockers
+    assert blocker.asked is Asked.NUMBER
+    assert blocker.location is not None
+    assert blocker.location.code.endswith("# number")
+    assert blocker.needed is not None
+    assert blocker.needed.code.endswith("# needed")
+
+
+def test_a_list_as_long_as_the_data_say_is_a_value_taken_out() -> None:
+    class Lists(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            kept = x[x > 0].tolist()  # numpy
+            return x + len(kept)
+
+    assert everything_is_marked(Lists(), torch.tensor([-1.0, 1.0, 2.0]))
+
+
+def test_a_thread_is_named_where_it_is_started() -> None:
+    class Threads(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            results: list[Tensor] = []
+            worker = threading.Thread(target=lambda: results.append(x * 2))
+            worker.start()  # call
+            worker.join()
+            return results[0] + 1
+
+    assert met(Threads(), torch.ones(3)) == {(Asked.CALL, "call")}
+
+
+def test_a_sparse_tensor_does_not_end_the_diagnosis() -> None:
+    class Sparse(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            y = torch.sparse.mm(x.to_sparse(), x)
+            if y.sum() > 0:  # branch
+                y = y + 1
+            return y
+
+    assert (Asked.BRANCH, "branch") in met(Sparse(), torch.eye(3))
+
+
+def test_gradients_in_the_forward_do_not_hide_what_follows() -> None:
+    class Differentiates(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            with torch.enable_grad():
+                y = x.detach().requires_grad_(True)
+                (slope,) = torch.autograd.grad((y * y).sum(), y)
+            return slope + torch.from_numpy(numpy.unwrap(slope.numpy()))  # numpy
+
+    assert everything_is_marked(Differentiates(), torch.ones(3))

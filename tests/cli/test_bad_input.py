@@ -53,6 +53,14 @@ def _files(folder: Path) -> set[str]:
         (["model.py:Net", "--input", "float32[1,4"], ["float32[1,4"]),
         (["model.py:Net", "--input", "float33[1,4]"], ["float33"]),
         (["model.py:Net", "--inputs", "nothing.npz"], ["nothing.npz"]),
+        (
+            ["model.py:Net", "--input", "float32[99999999999999,4]"],
+            ["not enough memory", "4 numbers"],
+        ),
+        (
+            ["model.py:Net", "--input", "float32[1,4]", "--repro", "model.py"],
+            ["model.py is a file"],
+        ),
         (["model.py:Net", "--input", "float32[1,4]", "-o", "no/where.onnx"], ["no/where.onnx"]),
         (["model.py:Net", "--input", "float32[1,4]", "--target", "abacus"], ["abacus", "ort-cpu"]),
         (["model.py:Net", "--input", "float32[1,4]", "-o", "/proc/net.onnx"], ["/proc/net.onnx"]),

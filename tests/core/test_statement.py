@@ -1,4 +1,4 @@
-"""What the source says at a place, and where it says a thing."""
+"""What the source says at a place."""
 
 from __future__ import annotations
 
@@ -6,71 +6,52 @@ from pathlib import Path
 
 import pytest
 
-from onnxpert.core.statement import Statement, statement, write_of
+from onnxpert.core.statement import Statement, is_only_computed, statement
 from onnxpert.core.types import Location
 
-SOURCE = """\
-COUNT = 0
-
-def f(x):
-    global COUNT
-    if x > 0 and (
-        x < 3
-    ):
-        COUNT += 1
-    while x:
-        x = x - 1
-    assert x == 0, "x"
-    y = 1 if x else 2
-    return x
-
-class A:
-    def __init__(self):
-        self.items = []
-
-    def forward(self, x):
-        self.items[0].extend([x])
-        self.table["x"] = x
-"""
+LINES = [
+    "def f(x, names):",
+    "    a = x.item()",
+    "    b = x.item()",
+    "    c = x.item()",
+    "    y = x * a + torch.full((2,), 3 * a)",
+    "    z = names[b]",
+    "    print(c)",
+    "    for i in range(x.item()):",
+    "        y = y * x.item() + int(x)",
+    "    return [v for v in y if v > 0]",
+]
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
-    path = tmp_path / "source.py"
-    path.write_text(SOURCE, encoding="utf-8")
+    path = tmp_path / "model.py"
+    path.write_text("\n".join(LINES), encoding="utf-8")
     return str(path)
 
 
+def at(file: str, line: int, part: str) -> Location:
+    column = LINES[line - 1].index(part) + 1
+    return Location(file, line, column=column, end_column=column + len(part))
+
+
 @pytest.mark.parametrize(
-    ("line", "kind"),
+    ("line", "part", "computed"),
     [
-        (5, Statement.IF),
-        (6, Statement.IF),
-        (9, Statement.WHILE),
-        (11, Statement.ASSERT),
-        (12, Statement.IF),
-        (10, None),
+        (2, "x.item()", True),  # into arithmetic, and a call of torch's
+        (3, "x.item()", False),  # an index of a list
+        (4, "x.item()", True),  # a message
+        (8, "x.item()", False),  # how often a loop runs
+        (9, "x.item()", True),
+        (9, "int(x)", False),  # a number of Python's there and then
     ],
 )
-def test_a_condition_is_known_by_its_statement(file: str, line: int, kind: Statement) -> None:
-    assert statement(Location(file, line)) is kind
+def test_whether_a_number_is_only_computed_with(
+    file: str, line: int, part: str, computed: bool
+) -> None:
+    assert is_only_computed(at(file, line, part)) is computed
 
 
-def test_a_file_that_is_not_there_says_nothing() -> None:
-    assert statement(Location("/nowhere/at/all.py", 1)) is None
-    assert write_of("/nowhere/at/all.py", "x") is None
-
-
-@pytest.mark.parametrize(
-    ("name", "inside", "line"), [("COUNT", "", 8), ("items", "A", 20), ("table", "A", 21)]
-)
-def test_a_write_is_found_in_a_function(file: str, name: str, inside: str, line: int) -> None:
-    found = write_of(file, name, "layer", inside)
-    assert found is not None
-    assert found.line == line
-    assert found.module == "layer"
-
-
-def test_what_is_never_written_has_no_place(file: str) -> None:
-    assert write_of(file, "OTHER") is None
-    assert write_of(file, "COUNT", inside="A") is None
+def test_the_condition_of_a_comprehension_is_one(file: str) -> None:
+    assert statement(at(file, 10, "v > 0")) is Statement.IF
+    assert statement(at(file, 10, "y")) is None

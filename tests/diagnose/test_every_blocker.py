@@ -123,3 +123,56 @@ def test_an_index_out_of_range_is_found_though_a_graph_could_be_made() -> None:
     (finding,) = report.findings
     assert finding.rule == "INP118"
     assert "the largest value of input is 7" in finding.notes
+
+
+class Draws(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.bernoulli(torch.full_like(x, 0.5))
+
+
+class DropsPaths(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.bernoulli(torch.full_like(x, 0.5)) if self.training else x
+
+
+def test_training_mode_is_blamed_only_for_what_evaluation_would_change() -> None:
+    args = (torch.ones(2, 3),)
+    drawn = onnxpert.diagnose(nn.Sequential(nn.Linear(3, 3), Draws()), args)
+    assert [finding.rule for finding in drawn.findings] == ["NUM702"]
+    dropped = onnxpert.diagnose(nn.Sequential(nn.Linear(3, 3), DropsPaths()), args)
+    assert [finding.rule for finding in dropped.findings] == ["STA303"]
+
+
+class FixesTwo(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.tril(torch.ones(5, 5)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x.view(2, x.shape[1], 8)  # batch
+        return (y @ y.transpose(1, 2)) * self.mask  # time
+
+
+def test_each_frozen_size_has_the_line_that_fixed_it() -> None:
+    shapes = ({0: "batch", 1: "time"},)
+    report = onnxpert.diagnose(FixesTwo().eval(), (torch.randn(2, 5, 8),), dynamic_shapes=shapes)
+    lines = [f.location.code for f in report.findings if f.rule == "SHP201" and f.location]
+    assert [line.rpartition("# ")[2] for line in lines] == ["batch", "time"]
+
+
+class WritesInBranch(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("hits", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.sum() > 0:
+            self.hits[0] += 1  # write
+        return x * 2
+
+
+def test_a_write_within_a_branch_has_its_own_line() -> None:
+    report = onnxpert.diagnose(WritesInBranch().eval(), (torch.ones(3),))
+    (finding,) = (f for f in report.findings if f.rule == "STA301")
+    assert finding.location is not None
+    assert finding.location.code.endswith("# write")

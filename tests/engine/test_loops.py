@@ -247,6 +247,29 @@ def test_a_loop_is_a_loop_in_the_file(tmp_path: Path) -> None:
     assert [node.op_type for node in onnx.load(path).graph.node].count("Loop") == 1
 
 
+class Masked(nn.Module):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+        x = x * mask[:, :, None]
+        h, outs = x.new_zeros(x.shape[0], 3), []
+        for t in range(x.shape[1]):
+            h = torch.tanh(h * 0.5 + x[:, t])
+            outs.append(h)
+        return torch.stack(outs, 1)
+
+
+def test_two_inputs_of_one_length(tmp_path: Path) -> None:
+    model, path = Masked().eval(), tmp_path / "masked.onnx"
+    any_size = torch.export.Dim.DYNAMIC
+    shapes = {"x": {1: any_size}, "mask": {1: any_size}}
+    example = (torch.randn(2, 4, 3), torch.ones(2, 4))
+    assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    for length in (1, 3, 11):
+        x, mask = torch.randn(2, length, 3), torch.rand(2, length)
+        got = session.run(None, {"x": x.numpy(), "mask": mask.numpy()})[0]
+        np.testing.assert_allclose(model(x, mask).numpy(), got, rtol=1e-4, atol=1e-5)
+
+
 class Grid(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         height, width = x.shape
@@ -330,3 +353,25 @@ def test_a_list_of_outputs_as_long_as_a_size_is_said() -> None:
     )
     assert not report.ok
     assert "SHP201" in {finding.rule for finding in report.findings}
+
+
+class Blocks(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        total = x.new_zeros(x.shape[1])
+        for start in range(0, x.shape[0], 100):
+            total = total * 0.5 + x[start : start + 100].sum(0)
+        return total
+
+
+@pytest.mark.parametrize("rows", [9, 150])
+def test_a_second_block_is_looked_for(rows: int) -> None:
+    """At the few lengths that tell what a loop is, this one makes a single turn."""
+    report = onnxpert.diagnose(Blocks(), (torch.randn(rows, 3),), dynamic_shapes={"x": {0: "rows"}})
+    errors = [finding.rule for finding in report.findings if finding.blocks]
+    assert errors == ["SHP202" if rows < 100 else "SHP201"]
+
+
+def test_a_size_that_was_only_offered_stays_within_its_block(tmp_path: Path) -> None:
+    path = tmp_path / "blocks.onnx"
+    report = onnxpert.export(Blocks(), (torch.randn(9, 3),), path, dynamic_shapes="auto")
+    assert any("at most 99" in finding.message for finding in report.findings)

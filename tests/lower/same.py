@@ -14,7 +14,8 @@ import torch
 from onnxpert.capture import capture
 from onnxpert.core.flatten import flatten_outputs
 from onnxpert.core.tolerance import tolerance
-from onnxpert.core.types import CaptureFailed, Lowered, Request
+from onnxpert.core.types import CaptureFailed, Lowered, Request, replace
+from onnxpert.engine.plugins import gathered
 from onnxpert.load import load
 from onnxpert.lower import lower
 
@@ -23,7 +24,8 @@ def lowered(
     function: Callable[..., Any], args: Sequence[Any], *, dynamic: Any = None, opset: int = 20
 ) -> Lowered:
     """The ONNX of a call; fails the test with every operator that has no lowering."""
-    captured = capture(load(Request(function, tuple(args), dynamic_shapes=dynamic)))
+    request = Request(function, tuple(args), dynamic_shapes=dynamic)
+    captured = capture(replace(load(request), whole=gathered(request).whole))
     assert not isinstance(captured, CaptureFailed), [
         (name, failure.kind, failure.text) for name, failure in captured.attempts
     ]

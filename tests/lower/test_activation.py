@@ -145,3 +145,7 @@ def test_of_half_floats() -> None:
     for function in (F.relu, F.gelu, F.silu, F.leaky_relu, F.softplus, F.celu, F.hardswish):
         assert_same(function, half)
     assert_same(lambda x: F.softmax(x, dim=-1), half)
+
+
+def test_the_tail_of_log_sigmoid_is_not_zero() -> None:
+    assert_same(lambda x: torch.log2(-F.logsigmoid(x)), torch.tensor([-30.0, 0.0, 5.0, 23.0, 60.0]))

@@ -82,3 +82,8 @@ def test_the_plain_cases_are_one_node(
 ) -> None:
     result = assert_same(lambda x: F.adaptive_avg_pool2d(x, wanted), torch.randn(sizes))
     assert [node.op_type for node in result.model.graph] == kinds
+
+
+@pytest.mark.parametrize("pool", [F.adaptive_avg_pool1d, F.adaptive_max_pool1d])
+def test_one_element_for_several_windows(pool: Any) -> None:
+    assert_same(lambda x: pool(x, 3), torch.randn(2, 2, 1))

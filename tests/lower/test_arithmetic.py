@@ -126,3 +126,8 @@ def test_lerp_is_exact_at_both_ends() -> None:
 
 def test_integers_addcmul() -> None:
     assert_same(lambda x, y, z: torch.addcmul(x, y, z, value=2), WHOLE, WHOLE + 1, WHOLE - 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
+def test_sign_of_nan_is_zero(dtype: torch.dtype) -> None:
+    assert_same(torch.sign, torch.tensor([float("nan"), -2.0, 0.0, float("inf")], dtype=dtype))

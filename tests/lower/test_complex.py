@@ -287,4 +287,19 @@ def test_constants_and_weights() -> None:
 
 def test_an_operator_that_knows_no_pairs_is_named() -> None:
     with pytest.raises(AssertionError, match="complex"):
-        lowered(lambda z: torch.cumprod(z, 0), (_complex(3, 4),))
+        lowered(torch.linalg.det, (_complex(3, 3),))
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values to real")
+def test_a_real_dtype_drops_the_imaginary_part() -> None:
+    assert_same(
+        lambda z: (z.mean(-1, dtype=torch.float32), z.sum(0, dtype=torch.float32)), _complex(3, 4)
+    )
+
+
+@pytest.mark.parametrize("call", [torch.logical_and, torch.logical_or, torch.logical_xor])
+def test_truth_of_complex_numbers(call: Callable[..., Any]) -> None:
+    z = torch.tensor([0j, 1j, 1 + 0j, 0j])
+    assert_same(
+        lambda z, y: (call(z, y), call(z, z.flip(0))), z, torch.tensor([0.0, 0.0, 2.0, 1.0])
+    )

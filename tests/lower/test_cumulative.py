@@ -94,3 +94,12 @@ def test_diff_with_neighbours() -> None:
 
 def test_more_differences_than_there_are_values() -> None:
     assert_same(lambda x: torch.diff(x, n=9), torch.randn(2, 4))
+
+
+def test_nothing_to_run_along_does_not_kill_the_runtime() -> None:
+    assert_same(
+        lambda x: x.cumprod(-1),
+        torch.randn(3, 4, 5),
+        dynamic="auto",
+        others=[(torch.ones(2, 0, 3),)],
+    )

@@ -115,3 +115,8 @@ def test_where_of_other_sizes() -> None:
         dynamic=({0: "a"}, {0: "a", 1: "b"}),
         others=[[torch.randn(1, 1), torch.randn(1, 3)]],
     )
+
+
+def test_truth_values_are_shifted_as_whole_numbers() -> None:
+    x = torch.tensor([True, False])
+    assert_same(lambda x: (x << 1, x >> 1, x << torch.tensor([2, 3])), x)

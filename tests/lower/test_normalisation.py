@@ -136,3 +136,8 @@ def test_the_runtime_fuses_it(layer: nn.Module, opset: int, kernel: str, tmp_pat
     )
     model = ir.load(tmp_path / "optimised.onnx")
     assert [node.op_type for node in model.graph] == [kernel]
+
+
+def test_rms_norm_of_small_halves_has_the_step_of_float32() -> None:
+    x = torch.full((2, 4), 1e-3, dtype=torch.float16)
+    assert_same(lambda x: torch.nn.functional.rms_norm(x, (4,)), x)

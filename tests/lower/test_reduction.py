@@ -115,3 +115,10 @@ def test_logsumexp(opset: int) -> None:
 
 def test_sum_to_size() -> None:
     assert_same(lambda x: (x.sum_to_size(3, 1), x.sum_to_size(1, 1, 4), x.sum_to_size(2, 3, 4)), X)
+
+
+def test_sums_of_hashes_wrap() -> None:
+    numbers = torch.tensor([[10**9, 7, -3], [2**40, -(2**50), 5]])
+    factors = torch.tensor([6364136223846793005, 1442695040888963407, 31])
+    assert_same(lambda x: (x * factors + 1).sum(-1), numbers, dynamic="auto")
+    assert_same(lambda x: (x * factors).sum(), numbers)

@@ -102,3 +102,7 @@ def test_bessel(name: str, dtype: torch.dtype) -> None:
     assert_same(
         function, torch.tensor([-30.0, -8.0, -0.5, 0.0, 1e-3, 1.0, 7.9, 8.1, 50.0]).to(dtype)
     )
+
+
+def test_the_zeros_of_lgamma_are_zeros() -> None:
+    assert_same(lambda x: 1 / torch.lgamma(x), torch.tensor([1.0, 2.0, 3.0]))

@@ -37,3 +37,10 @@ def test_airy() -> None:
     assert_same(torch.special.airy_ai, x, dynamic="auto")
     # Below -2 torch's own are good to six digits only.
     assert_same(torch.special.airy_ai, torch.linspace(-2, 20, 101, dtype=torch.float64))
+
+
+def test_nan_stays_nan() -> None:
+    x = torch.tensor([float("nan"), 1.0, -1.0, 0.0])
+    assert_same(
+        lambda x: (torch.special.modified_bessel_k0(x), torch.special.modified_bessel_k1(x)), x
+    )

@@ -55,3 +55,26 @@ def test_deform_conv2d() -> None:
         torch.randn(6, 4, 3, 3),
         torch.rand(1, 9, 8, 8),
     )
+
+
+def _regions(number: int) -> torch.Tensor:
+    return torch.cat([torch.arange(number).remainder(2).float()[:, None], _boxes(number)], 1)
+
+
+@pytest.mark.parametrize("ratio", [2, -1])
+def test_position_sensitive_roi_align(ratio: int) -> None:
+    assert_same(
+        lambda x, b: ops.ps_roi_align(x, b, (3, 2), 0.5, ratio),
+        torch.randn(2, 12, 20, 20),
+        _regions(6),
+        dynamic="auto",
+    )
+
+
+def test_position_sensitive_roi_pool() -> None:
+    assert_same(
+        lambda x, b: torch.ops.torchvision.ps_roi_pool(x, b, 0.7, 3, 2),
+        torch.randn(2, 12, 9, 8),
+        _regions(6),
+        dynamic="auto",
+    )

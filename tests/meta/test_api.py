@@ -15,9 +15,11 @@ import onnxpert
 PUBLIC = {
     "__version__",
     "export",
+    "check",
     "diagnose",
     "verify",
     "explain",
+    "fill",
     "Report",
     "Finding",
     "Severity",

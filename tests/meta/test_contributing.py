@@ -13,6 +13,7 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
+import onnxpert
 from onnxpert.core.types import Finding, Loaded, Request, Severity
 from onnxpert.diagnose import diagnose
 from onnxpert.diagnose.rule import Rule
@@ -73,6 +74,17 @@ def test_the_target(tmp_path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[opset]), tmp_path / "tiny.onnx")
     run = target.open(tmp_path / "tiny.onnx")
     np.testing.assert_array_equal(run({"x": np.float32([1, 2])}), np.float32([[-1, -2]]))
+
+
+def test_the_way_to_quantise(monkeypatch: pytest.MonkeyPatch) -> None:
+    (sample,) = samples("A way to quantise")
+    monkeypatch.setattr("onnxpert.engine.quantisation.find", lambda name: sample["int8_weight"])
+    torch.manual_seed(0)
+    model, args = torch.nn.Linear(64, 64).eval(), (torch.linspace(-1, 1, 128).reshape(2, 64),)
+    report = onnxpert.diagnose(model, args, quantize="int8-weight")
+    assert report.ok
+    assert report.quantised is not None
+    assert 0 < report.quantised.error < 0.01
 
 
 def test_the_strategy() -> None:

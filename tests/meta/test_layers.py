@@ -12,7 +12,18 @@ import onnxpert
 
 ROOT = Path(onnxpert.__file__).parent
 STAGES = frozenset(
-    ("load", "capture", "diagnose", "repair", "lower", "optimise", "save", "verify", "report")
+    [
+        "load",
+        "capture",
+        "diagnose",
+        "repair",
+        "lower",
+        "optimise",
+        "save",
+        "verify",
+        "quantise",
+        "report",
+    ]
 )
 BELOW = {
     "core": frozenset[str](),

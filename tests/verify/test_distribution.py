@@ -51,3 +51,8 @@ DIFFERENT: dict[str, tuple[Sampler, Sampler]] = {
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_another_distribution_is_told(name: str) -> None:
     assert not _alike(*DIFFERENT[name])
+
+
+def test_what_is_next_to_nothing_counts_as_zero() -> None:
+    assert _alike(lambda g: g.random(3) * [1, 1, 1e-41], lambda g: g.random(3) * [1, 1, 0])
+    assert not _alike(lambda g: g.random(3) * [1, 1, 1e-3], lambda g: g.random(3) * [1, 1, 0])

@@ -13,15 +13,28 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from onnxpert.capture import strategies
+from onnxpert.capture.evaluation import with_lasting_chance
 from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.numbers import Numbers, SizeTakenError
+from onnxpert.capture.quantised.box import UnreadQuantisedError
+from onnxpert.capture.quantised.training import ObservingError
 from onnxpert.capture.remedies import working_casts, working_sizes
 from onnxpert.capture.scout import scout
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import Strategy
 from onnxpert.core.collect import collect
+from onnxpert.core.observers import observing
 from onnxpert.core.source import location, of_exception, parse_trace
-from onnxpert.core.types import Asked, Blocker, Captured, CaptureFailed, Failure, Loaded, replace
+from onnxpert.core.types import (
+    Asked,
+    Blocker,
+    Captured,
+    CaptureFailed,
+    Failure,
+    InputKind,
+    Loaded,
+    replace,
+)
 from onnxpert.core.whereabouts import followed
 
 
@@ -42,6 +55,8 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
         return CaptureFailed(loaded, (("none", failure(UnmadeWeightsError())),))
     if any(_is_sparse(leaf.value) for leaf in loaded.leaves):  # said of the inputs already
         return CaptureFailed(loaded, (("none", failure(UnmadeWeightsError())),))
+    if not loaded.states and any(observing(owner(loaded.module))):  # each call makes another model
+        return CaptureFailed(loaded, (("none", failure(ObservingError())),))
     attempts: list[tuple[str, Failure]] = []
     blockers: tuple[Blocker, ...] = ()
     scouted: Captured | None = None
@@ -51,7 +66,7 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
             if not strategy.takes(loaded):
                 continue
             try:
-                return _with_detours(_run(strategy, loaded), attempts)
+                return with_lasting_chance(_with_detours(_run(strategy, loaded), attempts))
             except Exception as error:  # what a model does is evidence, never our exception
                 attempts.append((strategy.name, failure(error)))
                 refused = _refused(loaded, attempts) if len(attempts) == 1 else None
@@ -59,8 +74,11 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
                     return refused
                 if _is_about_an_offer(loaded, attempts[-1][1]):  # with less offered it may do
                     break
+                if isinstance(error, UnreadQuantisedError):  # nor does anybody else know it
+                    break
         else:
             blockers, scouted = scout(loaded)
+            scouted = None if scouted is None else with_lasting_chance(scouted)
     return CaptureFailed(loaded, tuple(attempts), blockers=blockers, scouted=scouted)
 
 
@@ -69,9 +87,25 @@ def _run(strategy: Strategy, loaded: Loaded) -> Captured:
     with Numbers().watching():
         while True:
             try:
-                return strategy.run(loaded)
+                return _whole(strategy.run(loaded))
             except SizeTakenError:
                 continue
+
+
+def _whole(captured: Captured) -> Captured:
+    """A capture whose constants have values: those that `torch.func` makes to look at have none."""
+    loaded = captured.loaded
+    if loaded is None or _is_unfilled(owner(loaded.module)):
+        return captured
+    for entry in captured.inputs:
+        if entry.kind is InputKind.CONSTANT and getattr(entry.tensor, "is_meta", False):
+            raise RuntimeError("a tensor without values is among the constants of the model")
+    return captured
+
+
+def _is_unfilled(module: torch.nn.Module | None) -> bool:
+    tensors = () if module is None else (*module.parameters(), *module.buffers())
+    return any(tensor.is_meta for tensor in tensors)
 
 
 def _with_detours(captured: Captured, attempts: Sequence[tuple[str, Failure]]) -> Captured:
@@ -84,7 +118,10 @@ def _with_detours(captured: Captured, attempts: Sequence[tuple[str, Failure]]) -
 
 
 def _is_sparse(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.layout is not torch.strided
+    """Or of a quantised dtype: as an input ONNX has neither."""
+    if not isinstance(value, torch.Tensor):
+        return False
+    return value.layout is not torch.strided or value.is_quantized
 
 
 def _is_unmade(module: torch.nn.Module | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import datetime
 import os
 import random
 import sys
@@ -95,6 +96,7 @@ class Deeds:
         with ExitStack() as stack:
             stack.callback(self._look_back, before)  # last of all, when nothing is watched any more
             self._watch_calls(stack, modules)
+            self._dated(stack, modules)
             stack.enter_context(patch.object(torch.nn.Module, "__setattr__", self._assigning()))
             yield
 
@@ -110,9 +112,24 @@ class Deeds:
                     if value is plain and module is not home:
                         stack.enter_context(patch.object(module, alias, seen))
 
+    def _dated(self, stack: ExitStack, modules: list[ModuleType]) -> None:
+        """`datetime.now()`: a method of a type that nothing can be put into."""
+        plain = datetime.datetime
+        now = self._calling(plain.now, Deed.CLOCK, "datetime.now")
+        today = self._calling(plain.today, Deed.CLOCK, "datetime.today")
+        # An instance of the plain one is one of these too, as far as anybody asks.
+        kind = type("type", (type,), {"__instancecheck__": lambda _, one: isinstance(one, plain)})
+        methods = {"now": staticmethod(now), "today": staticmethod(today)}
+        seen = kind("datetime", (plain,), methods)
+        for home in (datetime, *modules):
+            for alias, value in list(vars(home).items()):
+                if value is plain:
+                    stack.enter_context(patch.object(home, alias, seen))
+
     def _calling(self, plain: Callable[..., Any], deed: Deed, what: str) -> Callable[..., Any]:
         def seen(*args: Any, **kwargs: Any) -> Any:
-            if _asked_by_user():
+            # The library's own look at the clock (a log has the time in it) decides nothing.
+            if _asked_by_user(directly=deed is Deed.CLOCK):
                 self.note(deed, what, location(user_frames(), self._running()))
             return plain(*args, **kwargs)
 
@@ -160,10 +177,12 @@ def _put_back(module: ModuleType, before: dict[str, Any]) -> Iterator[str]:
         yield name
 
 
-def _asked_by_user() -> bool:
+def _asked_by_user(*, directly: bool = False) -> bool:
     """Whether the call comes from the user's own code, by way of the standard library at most."""
     frame = sys._getframe(2)
     while frame is not None:
+        if directly:
+            return ownership(frame.f_code.co_filename) == _USER
         file = frame.f_code.co_filename
         owner = ownership(file)
         if owner:

@@ -14,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from onnxpert.capture.packed import PACKED
+from onnxpert.capture.quantised.training import ROUNDING
 from onnxpert.capture.viewing import flattened, reshaped, unflattened, viewed
 from onnxpert.capture.whole import WHOLE
 
@@ -317,9 +318,21 @@ def _fourier(takes_real: bool, gives_real: bool) -> Callable[..., Any]:
     return shape
 
 
+def _shifted(input: Tensor, other: Any) -> Any:
+    """torch 2.13 and 2.15 refuse truth values here, which their kernels shift as whole numbers."""
+    if input.dtype is not torch.bool:
+        return NotImplemented
+    kind = torch.result_type(input, other)
+    shape = torch.broadcast_shapes(  # type: ignore[no-untyped-call]
+        input.shape, other.shape if isinstance(other, Tensor) else ()
+    )
+    return NotImplemented if kind is torch.bool else input.new_empty(shape, dtype=kind)
+
+
 FAKES: dict[Any, Callable[..., Any]] = {
     **PACKED,
     **WHOLE,
+    **ROUNDING,
     aten.lstm.input: _lstm,
     aten.lstm.data: _lstm_packed,
     aten.gru.input: _recurrent,
@@ -361,6 +374,10 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.fft_irfft.default: _fourier(takes_real=False, gives_real=True),
     aten.fft_hfft.default: _fourier(takes_real=False, gives_real=True),
     aten.index.Tensor: _index,
+    aten.__lshift__.Scalar: _shifted,
+    aten.__lshift__.Tensor: _shifted,
+    aten.__rshift__.Scalar: _shifted,
+    aten.__rshift__.Tensor: _shifted,
     aten.take_along_dim.default: _take_along_dim,
     aten.lu_unpack.default: _lu_unpack,
     aten.affine_grid_generator.default: _affine_grid,

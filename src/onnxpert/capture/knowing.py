@@ -21,7 +21,7 @@ Number = bool | int | float
 class Knowing(Frugal):
     """Symbols that stand for data keep the value that the data have in the example."""
 
-    def __init__(self, asked: Callable[[Any, str], None], **settings: Any) -> None:
+    def __init__(self, asked: Callable[[Any, str, frozenset[Any]], None], **settings: Any) -> None:
         super().__init__(**settings)
         self.values: dict[Any, Any] = {}
         self._asked = asked
@@ -52,7 +52,7 @@ class Knowing(Frugal):
             found = self._known(orig_expr)
             if found is None:
                 raise
-            self._asked(found, str(error))
+            self._asked(found, str(error), frozenset(sympy.sympify(orig_expr).free_symbols))
             return found
 
     def settle(self) -> None:
@@ -69,7 +69,7 @@ def _only_symbol(expr: Any) -> Any:
     return next(iter(symbols)) if len(symbols) == 1 else None
 
 
-def knowing_mode(asked: Callable[[Any, str], None]) -> FakeTensorMode:
+def knowing_mode(asked: Callable[[Any, str, frozenset[Any]], None]) -> FakeTensorMode:
     environment = Knowing(
         asked,
         allow_scalar_outputs=True,

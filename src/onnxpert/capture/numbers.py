@@ -4,7 +4,7 @@
 size is frozen. Where user code does that, the function that does it calls ours instead while the
 model is captured: they give back a symbol. Nothing of the user's is changed for longer than that.
 `sym_int` and its kin are torch's own; `LOAD_GLOBAL` is CPython's, whose operand is the number of the
-name, doubled, plus one where a call follows. Tried on torch 2.13 and 2.15, CPython 3.11."""
+name, doubled, plus one where a call follows. Tried on torch 2.13 and 2.15, CPython 3.11 and 3.13."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _PREFIX = "__onnxpert_"
 _LARGEST_NAME = 127  # a higher one does not fit into the operand of an instruction
 _MOST_RESTARTS = 16
-_KNOWN_INSTRUCTIONS = sys.version_info < (
-    3,
-    14,
-)  # of a later one, `LOAD_GLOBAL` has to be read up first
+# Of a later Python, what `LOAD_GLOBAL` is has to be read up first.
+_KNOWN_INSTRUCTIONS = sys.version_info < (3, 14)
 _plain_sqrt, _plain_isqrt, _plain_pow = math.sqrt, math.isqrt, math.pow
 
 

@@ -11,14 +11,12 @@ from torch.fx.experimental.symbolic_shapes import constrain_range
 
 aten = torch.ops.aten
 Tensor = torch.Tensor
-_KNOWN = (
-    "_onnxpert_first"  # of `batch_sizes`: how many sequences there are, which is its first element
-)
+KNOWN = "_onnxpert_first"  # a size that is the first element: of `batch_sizes`, how many sequences
 
 
 def known_number(value: Tensor) -> Any:
     """What `.item()` of a tensor gives, where that is a size; None where only the data know."""
-    return getattr(value, _KNOWN, None) if value.dim() == 0 else None
+    return getattr(value, KNOWN, None) if value.dim() == 0 else None
 
 
 def _pack(input: Tensor, _: Tensor, batch_first: bool) -> Any:
@@ -31,12 +29,12 @@ def _pack(input: Tensor, _: Tensor, batch_first: bool) -> Any:
     torch._check(rows >= steps)  # type: ignore[no-untyped-call]
     data = input.new_empty((rows, *input.shape[2:]))
     batch_sizes = torch.empty((steps,), dtype=torch.int64)
-    setattr(batch_sizes, _KNOWN, input.shape[batch])
+    setattr(batch_sizes, KNOWN, input.shape[batch])
     return data, batch_sizes
 
 
 def _pad(data: Tensor, batch_sizes: Tensor, batch_first: bool, _: Any, total_length: Any) -> Any:
-    batch = getattr(batch_sizes, _KNOWN, None)
+    batch = getattr(batch_sizes, KNOWN, None)
     if batch is None:
         return NotImplemented
     steps = total_length if total_length > 0 else batch_sizes.shape[0]
@@ -45,11 +43,11 @@ def _pad(data: Tensor, batch_sizes: Tensor, batch_first: bool, _: Any, total_len
 
 
 def _select(input: Tensor, dim: int, index: Any) -> Any:
-    first = getattr(input, _KNOWN, None)
+    first = getattr(input, KNOWN, None)
     if first is None or not isinstance(index, int) or index:
         return NotImplemented
     out = aten.select.int(input, dim, index)
-    setattr(out, _KNOWN, first)
+    setattr(out, KNOWN, first)
     return out
 
 

@@ -22,10 +22,14 @@ from onnxpert.capture.custom import Custom, Mark
 from onnxpert.capture.fakes import FAKES
 from onnxpert.capture.full_windows import FullWindows
 from onnxpert.capture.guards import sizes_named
+from onnxpert.capture.indices import OpenIndices
 from onnxpert.capture.inner import bodies
+from onnxpert.capture.listed import OpenLists
 from onnxpert.capture.packed import known_number, open_lengths
 from onnxpert.capture.places import guards_with_places, user_frames
+from onnxpert.capture.quantised.calls import Quantisation
 from onnxpert.capture.reasoning import Frugal
+from onnxpert.capture.scanning import scans_in_order
 from onnxpert.core import whereabouts
 from onnxpert.core.bodies import is_custom
 from onnxpert.core.source import location
@@ -47,6 +51,10 @@ def new_fake_mode() -> FakeTensorMode:
     return FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True, export=True)
 
 
+class UnseenTensorError(RuntimeError):
+    """A tensor that was made where the recorder does not look: by a thread, by a kernel of C's."""
+
+
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Writes an FX graph of what is dispatched while it is on."""
 
@@ -65,7 +73,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.graph = fx.Graph()
         self.inputs: list[GraphInput] = []
         self.modules: list[str] = [""]
-        self._names = names  # id of a tensor of the model's -> what it is
+        self._names = dict(names)  # id of a tensor of the model's -> what it is
         self._nodes: dict[int, fx.Node] = {}  # id of a fake tensor -> where it was made
         self._fakes: dict[int, torch.Tensor] = {}  # id of a real tensor -> its stand-in
         self._kept: list[torch.Tensor] = []  # keeps ids from being given out twice
@@ -75,6 +83,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._journal: list[tuple[torch.Tensor, fx.Node, fx.Node | None]] = []
         self.examples: dict[fx.Node, Any] = {}  # placeholder -> the value it stands for
         self.custom = Custom(self, whole)
+        self.quantised = Quantisation(self)
         self.watch: Callable[[], None] | None = None  # called every so many nodes
 
     # ---- inputs ----------------------------------------------------------------------------
@@ -128,19 +137,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 raise NotImplementedError(f"the recorder does not look inside `{func._name}`")
             with self:
                 return bodies()[func](*args, **kwargs)
-        if (
-            func is aten.lift_fresh.default
-        ):  # torch.tensor(...) in forward: a constant, as it is now
+        if func is aten.lift_fresh.default:  # torch.tensor(...) in forward: a constant by now
             return self._stand_in(args[0])
         args = _map(args, self._stand_in)
         kwargs = {key: _map(value, self._stand_in) for key, value in kwargs.items()}
-        if func in _READS_VALUE and id(args[0]) in self._constants:
-            with unset_fake_temporarily():
-                return self._constants[id(args[0])].item()
-        if func in _READS_VALUE and (known := known_number(args[0])) is not None:
+        if func in _READS_VALUE and (known := self._number(args[0])) is not None:
             return known
         if torch.Tag.inplace_view in func.tags:
             self._keep_look(args[0])
+        if self.quantised.takes(func, args, kwargs):
+            return self.quantised.call(func, args, kwargs)
         if is_custom(func):
             return self.custom.operator(func, args, kwargs)
         make = FAKES.get(func)
@@ -151,6 +157,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.write(func, args, kwargs, out)
             self._propagate(func, args, kwargs, out)
         return out
+
+    def _number(self, tensor: Any) -> Any | None:
+        """What a tensor holds, where that is known without running anything."""
+        if id(tensor) not in self._constants:
+            return known_number(tensor)
+        with unset_fake_temporarily():
+            return self._constants[id(tensor)].item()
 
     def write(self, target: Any, args: Any, kwargs: Mapping[str, Any], out: Any) -> fx.Node:
         """One call, and what it gave."""
@@ -236,7 +249,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _stand_in(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor) and not self._is_ours(value):
-            return self._lift(value)
+            return self.quantised.lifted(value) if value.is_quantized else self._lift(value)
         return value
 
     def _is_ours(self, value: torch.Tensor) -> bool:
@@ -256,7 +269,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if known.shape == value.shape and known.stride() == value.stride():
                 self._remember(value, node)
                 return node
-        raise RuntimeError("a tensor appeared that no recorded operator made")
+        raise UnseenTensorError("a tensor appeared that no recorded operator made")
 
     def _propagate(self, func: Any, args: Any, kwargs: Mapping[str, Any], out: Any) -> None:
         """Values that are known already stay known: `.item()` of a constant is a number."""
@@ -375,6 +388,9 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(module_paths(recorder, root))
         stack.enter_context(FullWindows())
+        stack.enter_context(OpenLists())
+        stack.enter_context(OpenIndices())
+        stack.enter_context(scans_in_order())
         stack.enter_context(recorder.custom.functions())
         stack.enter_context(torch._C._AutoDispatchBelowAutograd())
         stack.enter_context(enable_python_dispatcher())

@@ -6,8 +6,8 @@ a graph with stand-ins, good for diagnosing what lies behind the first blocker a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
@@ -16,39 +16,56 @@ import torch
 from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
-from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.flat import owner
 from onnxpert.capture.knowing import Knowing, knowing_mode
-from onnxpert.capture.recorder import Recorder
+from onnxpert.capture.leaving import leaving
+from onnxpert.capture.recorder import Recorder, UnseenTensorError
 from onnxpert.capture.state import untouched
+from onnxpert.capture.strategies.gradient import above_autograd, differentiates
 from onnxpert.capture.strategies.recorded import record
 from onnxpert.capture.strategy import runs_as_python
+from onnxpert.capture.stumbling import branch, is_at, same, stumbled, symbols_at
+from onnxpert.capture.witness import LEAVES, Witness, densely
 from onnxpert.core.source import of_exception
-from onnxpert.core.statement import Statement, statement
+from onnxpert.core.statement import is_only_computed, statement
 from onnxpert.core.types import Asked, Blocker, Captured, GraphInput, InputKind, Loaded, Location
 
 _SYMBOL = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_ARRAYS = frozenset({"numpy", "__array__", "__array_wrap__"})
+_ARRAYS = frozenset({"numpy", "__array__", "__array_wrap__", "tolist"})
 _MISSING = object()
-_ASKED = {Statement.WHILE: Asked.LOOP, Statement.ASSERT: Asked.ASSERTION}
 
 
 def scout(loaded: Loaded) -> tuple[tuple[Blocker, ...], Captured | None]:
     """Everything in the way of a capture, and the graph behind it as far as it was reached."""
     if not runs_as_python(loaded) or isinstance(loaded.module, torch.jit.ScriptModule):
         return (), None
+    blockers, captured = _scouted(loaded, nullcontext)
+    if captured is None and differentiates(loaded):
+        further, captured = _scouted(loaded, above_autograd())
+        return further if captured is not None else blockers, captured
+    return blockers, captured
+
+
+def _scouted(
+    loaded: Loaded, within: Callable[[], AbstractContextManager[None]]
+) -> tuple[tuple[Blocker, ...], Captured | None]:
     made: list[Scout] = []
 
     def make(_: FakeTensorMode, *rest: Any) -> Scout:
         made.append(Scout(*rest))
         return made[0]
 
+    @contextmanager
+    def watching(_: Recorder) -> Iterator[None]:
+        with within(), made[0].watching():
+            yield
+
     try:
         with untouched(owner(loaded.module), buffers=True):
-            captured = record(loaded, "scout", lambda _: made[0].watching(), make)
+            captured = record(loaded, "scout", watching, make)
     except Exception:  # not even the example's values helped: what was found until then counts
         return tuple(made[0].blockers) if made else (), None
     return tuple(made[0].blockers), captured
@@ -67,7 +84,12 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         self._left = (
             False  # whether NumPy has been handed anything: what it gives back is no constant
         )
-        self._is_outside = False  # whether a module is being run for real
+        self._witness: Witness | None = None  # while a module is being run for real
+        self.threads = False  # whether a thread was started
+        self._reading = False  # whether a list is being made of a tensor
+        self._taken: dict[Any, Location | None] = {}  # a number's symbol -> where it was taken
+        self._listed: set[Any] = set()  # the symbols among them that `.tolist()` gave
+        self._read: set[tuple[str, int] | None] = set()  # lines whose numbers a graph can have
 
     @property
     def _environment(self) -> Knowing:
@@ -77,17 +99,47 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
 
     # ---- what Python asked -----------------------------------------------------------------
 
-    def _answered(self, value: Any, text: str) -> None:
-        if value not in (sympy.true, sympy.false):
-            self._block(Asked.NUMBER, text)
-            return
+    def _answered(self, value: Any, text: str, symbols: frozenset[Any] = frozenset()) -> None:
         place = self.place()
-        kind = statement(place) if place is not None else None
-        self._block(_ASKED.get(kind, Asked.BRANCH) if kind else Asked.BRANCH, text, place)
+        if self._reading:  # torch asks on the way, for the length of a list
+            self.block(Asked.NUMPY, text, place)
+        elif value not in (sympy.true, sympy.false):
+            taken = [self._taken[symbol] for symbol in symbols if self._taken.get(symbol)]
+            self.block(Asked.NUMBER, text, taken[0] if taken else place, place)
+        elif symbols & self._listed and (place is None or statement(place) is None):
+            self.block(Asked.NUMPY, text, place)  # `sorted(x.tolist())`
+        else:
+            self.block(branch(place), text, place)
 
-    def _block(self, asked: Asked, text: str, at: Location | None = None) -> None:
+    def was_read(self, *, truth: bool) -> None:
+        """A value that Python took out of a tensor of its own, where nothing tells what for."""
+        place = self.place()
+        if place is None or (place.file, place.line) in self._read:
+            return  # it was followed, or blocked, when the value was a symbol
+        if truth or statement(place) is not None:
+            self.block(branch(place), "a tensor was asked for its truth value", place)
+        elif not is_only_computed(place):
+            self.block(Asked.NUMBER, "a tensor was asked for its value", place)
+
+    def _stopped(self, error: Exception, asked: Asked, at: Location | None = None) -> None:
+        if self.threads and isinstance(error, UnseenTensorError):
+            return  # the thread has been named
+        place = at or self.place()
+        text = f"{type(error).__name__}: {error}"
+        if asked is Asked.NUMBER:
+            taken = [self._taken.get(symbol) for symbol in symbols_at(error, place)]
+            self.block(asked, text, next(filter(None, taken), place), place)
+        elif place is None or not any(is_at(place, one) for one in self.blockers):
+            self.block(asked, text, place)  # else it is what came of that
+
+    def block(
+        self, asked: Asked, text: str, at: Location | None = None, needed: Location | None = None
+    ) -> None:
         first = text.strip().split("\n\n")[0].strip()
-        self.blockers.append(Blocker(asked, first, at or self.place()))
+        found = Blocker(asked, first, at or self.place(), needed)
+        if self._witness is not None and any(same(found, one) for one in self.blockers):
+            return  # met on the first time through
+        self.blockers.append(found)
 
     # ---- the values ------------------------------------------------------------------------
 
@@ -110,12 +162,14 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         outside = self._left and id(real) not in self._names
         if id(real) in self._fakes or not (outside or id(real) in self._stood_in):
             return super()._lift(real)
+        dense = densely(real)
         with self.fake_mode:
-            fake = torch.empty(self._sizes(real), dtype=real.dtype)
+            fake = torch.empty(self._sizes(dense), dtype=real.dtype)
         self._kept.append(real)
         self._fakes[id(real)] = fake
         name = f"outside_{len(self.inputs)}"
-        self.placeholder(GraphInput(InputKind.CONSTANT, name, real), fake)
+        self.placeholder(GraphInput(InputKind.CONSTANT, name, dense), fake)
+        self._real[id(fake)] = real
         return fake
 
     def _sizes(self, real: torch.Tensor) -> list[Any]:
@@ -149,7 +203,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             return number
         return value
 
-    def _reals(self, tree: Any) -> Any:
+    def reals(self, tree: Any) -> Any:
         return pytree.tree_map(self.real, tree)
 
     def stand_in(self, tree: Any) -> Any:
@@ -178,8 +232,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         except Exception as error:
             if not isinstance(func, HigherOrderOperator):  # torch.export knows how to follow those
                 wants = isinstance(error, GuardOnDataDependentSymNode)  # `tensor_split(x, n)`
-                asked = Asked.NUMBER if wants else Asked.CALL
-                self._block(asked, f"{type(error).__name__}: {error}")
+                self._stopped(error, Asked.NUMBER if wants else Asked.CALL)
             return self.stand_in(self._run(func, args, kwargs, error))
         self._follow(func, args, kwargs, out)
         return out
@@ -196,7 +249,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
 
     def _run(self, func: Any, args: Any, kwargs: Any, error: Exception) -> Any:
         try:
-            given, named = self._reals((args, kwargs))
+            given, named = self.reals((args, kwargs))
             with _disable_current_modes():
                 return func(*given, **named)
         except Exception:
@@ -207,7 +260,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         if func is torch.ops.aten.lift_fresh.default:
             return
         try:
-            given, named = self._reals((args, kwargs))
+            given, named = self.reals((args, kwargs))
             with _disable_current_modes():
                 real = func(*given, **named)
         except Exception:
@@ -218,6 +271,16 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
                 self._keep(fake, value)
             elif isinstance(fake, _SYMBOL):
                 self._environment.learn(fake, value)
+                self._note_taken(fake)
+
+    def _note_taken(self, number: Any) -> None:
+        place = self.place()
+        if place is not None:
+            self._read.add((place.file, place.line))
+        for symbol in number.node.expr.free_symbols:
+            self._taken.setdefault(symbol, place)
+            if self._reading:
+                self._listed.add(symbol)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -225,24 +288,27 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         plain = torch.nn.Module.__call__
 
         def guarded(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if self._is_outside:
+            if self._witness is not None:
                 return self._looked_into(guarded, plain, module, args, kwargs)
-            depth = len(self.modules)
+            mark = self.mark()
             try:
                 if isinstance(module, torch.jit.ScriptModule):
                     return self._outside(plain, module, args, kwargs)
                 return plain(module, *args, **kwargs)
             except Exception as error:
                 at = of_exception(error, self.modules[-1])
-                del self.modules[depth:]
+                self.take_back(mark)
                 try:
                     out = self._outside(plain, module, args, kwargs)
                 except Exception:
                     raise error from None
-                self._block(Asked.CALL, f"{type(error).__name__}: {error}", at)
+                self._stopped(error, stumbled(error), at)
                 return out
 
-        with patch.object(torch.nn.Module, "__call__", guarded), _Leaving(self):
+        with (
+            patch.object(torch.nn.Module, "__call__", guarded),
+            leaving(self),
+        ):
             try:
                 yield
             finally:
@@ -250,62 +316,71 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
 
     def _outside(self, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
         """A module run for real, its result as a stand-in; the modules below it are looked into."""
-        given, named = self._reals((args, kwargs))
-        self._is_outside = True
+        given, named = self.reals((args, kwargs))
+        self._witness = Witness(self)
         try:
-            with _disable_current_modes():
+            with self._witness.watching():
                 result = call(module, *given, **named)
         finally:
-            self._is_outside = False
+            self._witness = None
         return self.stand_in(result)
 
     def _looked_into(self, inside: Any, plain: Any, module: Any, args: Any, kwargs: Any) -> Any:
         """A module below one that is run for real: scouted with stand-ins, and real again after."""
-        self._is_outside = False
+        witness, self._witness = self._witness, None
         depth = len(self.modules)
         try:
-            given, named = self.stand_in((args, kwargs))
-            with self.fake_mode, self:
-                out = inside(module, *given, **named)
-            result = self._reals(out)
+            with _disable_current_modes():
+                given, named = self.stand_in((args, kwargs))
+                with self.fake_mode, self:
+                    out = inside(module, *given, **named)
+                result = self.reals(out)
         except Exception:  # then nothing is learnt about it, and the run goes on
             del self.modules[depth:]
             result = _MISSING
         finally:
-            self._is_outside = True
+            self._witness = witness
         return plain(module, *args, **kwargs) if result is _MISSING else result
 
-    def left(self, name: str, error: Exception) -> None:
+    def left(self, name: str, error: Exception | None = None) -> None:
         """A call took a tensor out of torch, or failed to."""
         self._left = True
         asked = Asked.NUMPY if name in _ARRAYS else Asked.CALL
-        self._block(asked, f"{type(error).__name__}: {error}")
+        self.block(asked, f"{type(error).__name__}: {error}" if error else f"`{name}` was called")
 
+    @property
+    def is_witnessed(self) -> bool:
+        return self._witness is not None
 
-class _Leaving(TorchFunctionMode):
-    """Sees the calls that never reach the dispatcher: `.numpy()`, `data_ptr()`, `from_numpy`."""
+    def has(self, fake: torch.Tensor) -> bool:
+        return id(fake) in self._real
 
-    def __init__(self, scout: Scout) -> None:
-        super().__init__()
-        self._scout = scout
+    def is_real(self, given: Any) -> bool:
+        return self._witness is not None and not isinstance(given, FakeTensor)
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        kwargs = dict(kwargs or {})
-        scout = self._scout
-        name = getattr(func, "__name__", "")
+    def copied(self, func: Any, args: Any) -> Any:
+        """A deep copy, which torch makes out of its memory: to a graph it is a clone."""
+        with _disable_current_modes():
+            copy = func(*args)
+        if self._witness is not None:
+            self._witness.follow(args[0], copy)
+        return copy
+
+    def takes_out(self, name: str, args: Any) -> bool:
+        """Whether a call on real values hands over some that depend on the input."""
+        given = args[0] if args else None
+        return (
+            self._witness is not None
+            and name in LEAVES
+            and isinstance(given, torch.Tensor)
+            and not isinstance(given, FakeTensor)
+            and not self._witness.knows(given)
+        )
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[None]:
+        before, self._reading = self._reading, self._reading or name == "tolist"
         try:
-            if name == "__reduce_ex__" and isinstance(args[0], FakeTensor):
-                raise TypeError("a tensor is pickled")  # noqa: TRY301  a fake one can be, up to a point
-            out = func(*args, **kwargs)
-        except Exception as error:
-            try:
-                given, named = scout._reals((tuple(args), kwargs))
-                with _disable_current_modes():
-                    out = func(*given, **named)
-            except Exception:
-                raise error from None
-            scout.left(name, error)
-            return scout.stand_in(out)
-        return out
+            yield
+        finally:
+            self._reading = before

@@ -24,7 +24,9 @@ def untouched(module: object, *, buffers: bool = False) -> Iterator[Changes]:
         yield changes
         return
     before = [(name, part, snapshot(part)) for name, part in module.named_modules()]
-    kept = [(b, b._version, b.detach().clone()) for b in module.buffers()] if buffers else []
+    # Quantised ones cannot all be copied, and nothing writes to them.
+    plain = [b for b in module.buffers() if not b.is_quantized] if buffers else []
+    kept = [(b, b._version, b.detach().clone()) for b in plain]
     try:
         yield changes
     finally:

@@ -54,6 +54,15 @@ def model_options(parser: ArgumentParser) -> None:
         help="auto: every size that can vary does; none: all sizes are the example's; "
         "default: the sizes named in --input",
     )
+    parser.add_argument(
+        "--example",
+        dest="examples",
+        action="append",
+        default=[],
+        metavar="SPECS",
+        help="a further example: all its inputs as for --input, with ; between them, or a file as "
+        "for --inputs; what differs from the first is dynamic, and all are proven; repeatable",
+    )
     target_option(parser)
     release_option(parser)
     parser.add_argument(
@@ -69,11 +78,41 @@ def model_options(parser: ArgumentParser) -> None:
         "(default: the model's own)",
     )
     parser.add_argument(
+        "--quantize",
+        metavar="SCHEME",
+        help="int8-dynamic, int8-static or int4-weight: the proven file in whole numbers",
+    )
+    parser.add_argument(
+        "--calibration",
+        action="append",
+        metavar="FILE",
+        help="inputs that int8-static measures, as for --inputs, or a folder of such; repeatable",
+    )
+    parser.add_argument(
+        "--quantize-exclude",
+        action="append",
+        metavar="MODULE",
+        help="a module, or an operator, that stays in float32; repeatable",
+    )
+    parser.add_argument(
+        "--quantize-bound",
+        type=float,
+        metavar="SHARE",
+        help="largest error of an output, such as 0.05 (default: 0.1, with 4 bits 0.25)",
+    )
+    parser.add_argument(
         "--randomness",
         choices=("refuse", "allow"),
         default="refuse",
         help="a result that mixes computing and chance: an error (default), or proven in its "
         "distribution",
+    )
+    parser.add_argument(
+        "--undetermined",
+        choices=("refuse", "allow"),
+        default="refuse",
+        help="what torch leaves open (the sign of an eigenvector, the order of equals) and the file "
+        "chooses otherwise: an error (default), or proven with the file's choice",
     )
     parser.add_argument(
         "--state",
@@ -101,6 +140,19 @@ def model_options(parser: ArgumentParser) -> None:
     kernel_option(parser)
     parser.add_argument(
         "--no-verify", dest="verify", action="store_false", help="leave the proof out"
+    )
+
+
+def external_data_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--external-data",
+        nargs="?",
+        const=True,
+        default=False,
+        type=_size,
+        metavar="SIZE",
+        help="keep the weights in a file of their own; with a size such as 1GB, in files no "
+        "larger than that",
     )
 
 
@@ -161,6 +213,7 @@ def prepare(asked: Namespace, source: str, told: Progress) -> Prepared:
 
 def request(asked: Namespace, prepared: Prepared) -> dict[str, Any]:
     """The options of export and diagnose: an argument here is named as the option is there."""
+    from onnxpert.engine import sources
     from onnxpert.engine.options import Options
 
     given = {name: getattr(asked, name) for name in Options.__annotations__ if name in asked}
@@ -168,6 +221,7 @@ def request(asked: Namespace, prepared: Prepared) -> dict[str, Any]:
         **given,
         "kwargs": prepared.kwargs,
         "dynamic_shapes": _dynamic(asked, prepared),
+        "examples": sources.further_examples(asked.examples) if asked.examples else None,
     }
 
 
@@ -203,6 +257,17 @@ def _names(text: str) -> tuple[str, ...]:
     if not all(names):
         raise ArgumentTypeError(f"{text!r} is not a list of names such as a,b")
     return names
+
+
+def _size(text: str) -> int:
+    from onnxpert.engine.budget.limits import read_bytes
+
+    try:
+        return read_bytes(text)
+    except UsageError as error:
+        raise ArgumentTypeError(
+            f"{text!r} is not a size such as 1GB; without a size, it comes last or before an option"
+        ) from error
 
 
 def _opset(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import linecache
 from enum import StrEnum, auto
@@ -36,7 +37,19 @@ def statement(place: Location) -> Statement | None:
         test = getattr(node, "test", None) if type(node) in _KINDS else None
         if isinstance(test, ast.expr) and _covers(test, place):
             found = _KINDS[type(node)]  # the walk goes inwards: the last is the innermost
+        filters = node.ifs if isinstance(node, ast.comprehension) else []
+        if any(_holds(test, place) for test in filters):
+            found = Statement.IF
     return found
+
+
+def _holds(test: ast.expr, place: Location) -> bool:
+    """Whether a place is within an expression of which its line may hold only a part."""
+    return (
+        _covers(test, place)
+        and test.lineno == place.line
+        and test.col_offset < place.column <= (test.end_col_offset or 0)
+    )
 
 
 def raises(place: Location) -> bool:
@@ -48,6 +61,84 @@ def raises(place: Location) -> bool:
         if isinstance(node, ast.Assert) and node.msg is not None and _covers(node.msg, place):
             return True
     return False
+
+
+_TELLING = frozenset({"print", "debug", "info", "warning", "error", "log", "write"})
+
+
+def is_only_computed(place: Location) -> bool:
+    """Whether a number that is taken at a place goes into arithmetic or a message and nowhere else:
+    there a graph can have it as it is."""
+    tree = _tree(place.file)
+    taken = _expression(tree, place) if tree is not None else None
+    # `int(x)` is a number of Python's at once; what `.item()` gives may stay a symbol.
+    if tree is None or not isinstance(taken, ast.Call) or _called(taken.func) != "item":
+        return False
+    above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    return _is_operand(taken, above)
+
+
+def _expression(tree: ast.AST, place: Location) -> ast.expr | None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr) and node.lineno == place.line:
+            start, end = node.col_offset + 1, (node.end_col_offset or 0) + 1
+            if (start, end) == (place.column, place.end_column):
+                return node
+    return None
+
+
+def _is_operand(taken: ast.expr, above: dict[ast.AST, ast.AST]) -> bool:
+    parent, bare = above.get(taken), True
+    while isinstance(parent, (ast.BinOp, ast.UnaryOp)):
+        taken, parent, bare = parent, above.get(parent), False
+    if isinstance(parent, (ast.FormattedValue, ast.Return, ast.AugAssign)):
+        return True
+    if isinstance(parent, ast.Call) and taken in parent.args:
+        return _called(parent.func) in _TELLING or _is_torchs(parent.func)
+    if not (isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name)):
+        return False
+    uses = _uses(parent, parent.targets[0].id, above)
+    if not bare:  # with a tensor in it, it is one, of which anything may be done
+        return not any(_is_demanded(use, above) for use in uses)
+    name = parent.targets[0].id
+    return all(name != _target(above, use) and _is_operand(use, above) for use in uses)
+
+
+def _uses(assigned: ast.stmt, name: str, above: dict[ast.AST, ast.AST]) -> list[ast.Name]:
+    scope: ast.AST | None = assigned
+    while scope is not None and not isinstance(scope, ast.FunctionDef):
+        scope = above.get(scope)
+    found = (node for node in ast.walk(scope or assigned) if isinstance(node, ast.Name))
+    return [node for node in found if node.id == name and isinstance(node.ctx, ast.Load)]
+
+
+def _is_demanded(use: ast.expr, above: dict[ast.AST, ast.AST]) -> bool:
+    """Whether nothing but a number of Python's own will do: an index, what `range` is given."""
+    parent = above.get(use)
+    while isinstance(parent, (ast.BinOp, ast.UnaryOp)):
+        use, parent = parent, above.get(parent)
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
+        return use in parent.args and parent.func.id in vars(builtins)
+    return isinstance(parent, ast.Subscript) and parent.slice is use
+
+
+def _target(above: dict[ast.AST, ast.AST], use: ast.expr) -> str:
+    """The name that a use is assigned to again, which would go round and round."""
+    node: ast.AST | None = use
+    while node is not None and not isinstance(node, ast.stmt):
+        node = above.get(node)
+    targets = _targets(node) if node is not None else []
+    return targets[0].id if targets and isinstance(targets[0], ast.Name) else ""
+
+
+def _is_torchs(function: ast.expr) -> bool:
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    return isinstance(function, ast.Name) and function.id in ("torch", "F", "functional")
+
+
+def _called(function: ast.expr) -> str:
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def _covers(test: ast.expr | ast.stmt, place: Location) -> bool:

@@ -25,6 +25,7 @@ class Cause(StrEnum):
     BRANCH = auto()  # Python branches on a tensor's value
     VALUE = auto()  # Python takes a value out of a tensor
     SHAPE = auto()  # a custom operator does not say the shape of its result
+    QUANTISED = auto()  # an operator on quantised tensors that is not known
     OTHER = auto()
 
 
@@ -36,6 +37,8 @@ _VALUE = re.compile(
 
 
 _SHAPELESS = "MissingFakeError"
+_UNREAD = "UnreadQuantisedError"
+_SAID_OF_LOADED = frozenset({"UnmadeWeightsError", "ObservingError"})
 
 
 # What torch says when a model refuses its example; tried on torch 2.13 and 2.15.
@@ -76,16 +79,19 @@ def described(failed: CaptureFailed) -> Iterator[str]:
             yield f"{leaf.name}: {leaf.value!r}"
 
 
+_BY_KIND = {_SHAPELESS: Cause.SHAPE, _UNREAD: Cause.QUANTISED}
+
+
 def cause(failed: CaptureFailed) -> Cause:
-    if failed.loaded.problems or evidence(failed).kind == "UnmadeWeightsError":
+    if failed.loaded.problems or evidence(failed).kind in _SAID_OF_LOADED:
         return Cause.PROBLEM
     if failed.eager is not None:
         if failed.casts:
             return Cause.DTYPE
         return Cause.SMALL if failed.sizes else _refusal(failed.eager)
     first = evidence(failed)
-    if first.kind == _SHAPELESS:
-        return Cause.SHAPE
+    if first.kind in _BY_KIND:
+        return _BY_KIND[first.kind]
     if first.kind == "GuardOnDataDependentSymNode" or "data-dependent" in first.text:
         return Cause.BRANCH
     return Cause.VALUE if _VALUE.search(f"{first.kind} {first.text}") else Cause.OTHER
@@ -97,7 +103,7 @@ _KINDS = {Cause.BRANCH: Asked.BRANCH, Cause.VALUE: Asked.NUMPY, Cause.OTHER: Ask
 def blockers(failed: CaptureFailed, *kinds: Asked) -> Iterator[Blocker]:
     """What stands in the way: all that the scout met, else what stopped the strategies."""
     if failed.blockers:
-        rest = [one for one in failed.blockers if not one.text.startswith(_SHAPELESS)]
+        rest = [one for one in failed.blockers if not one.text.startswith((_SHAPELESS, _UNREAD))]
         yield from (blocker for blocker in rest if blocker.asked in kinds)
         return
     kind = _KINDS.get(cause(failed))
@@ -108,9 +114,18 @@ def blockers(failed: CaptureFailed, *kinds: Asked) -> Iterator[Blocker]:
 
 def shapeless(failed: CaptureFailed) -> Iterator[Blocker]:
     """The custom operators that say nothing of their result's shape."""
-    known = [one for one in failed.blockers if one.text.startswith(_SHAPELESS)]
+    yield from _of_kind(failed, _SHAPELESS)
+
+
+def unread(failed: CaptureFailed) -> Iterator[Blocker]:
+    """The operators on quantised tensors that are not known."""
+    yield from _of_kind(failed, _UNREAD)
+
+
+def _of_kind(failed: CaptureFailed, kind: str) -> Iterator[Blocker]:
+    known = [one for one in failed.blockers if one.text.startswith(kind)]
     first = evidence(failed) if failed.attempts or failed.eager else None
-    if not known and first is not None and first.kind == _SHAPELESS:
+    if not known and first is not None and first.kind == kind:
         known = [Blocker(Asked.CALL, f"{first.kind}: {first.text}", first.location)]
     yield from known
 

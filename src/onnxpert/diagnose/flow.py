@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,39 @@ def writes(captured: Captured) -> Iterator[tuple[int, fx.Node]]:
             index = owners.get(_storage(given))
             if index is not None and index not in seen:
                 seen.add(index)
-                yield index, node
+                yield index, _innermost(captured.root, node)
+
+
+def _innermost(root: Any, write: fx.Node) -> fx.Node:
+    """Where a branch of Python's brings the change about, the call on its side that does."""
+    result = write.args[1] if len(write.args) > 1 else None
+    fork = result.args[0] if getattr(result, "target", None) is operator.getitem else None  # type: ignore[union-attr]
+    if getattr(getattr(fork, "target", None), "__name__", "") != "cond":
+        return write
+    for side in fork.args[1:3]:  # type: ignore[union-attr]
+        body = getattr(root, str(getattr(side, "target", "")), None)
+        found = None if body is None else _change(body, result.args[1])  # type: ignore[union-attr]
+        if found is not None:
+            return found
+    return write
+
+
+def _change(body: Any, position: Any) -> fx.Node | None:
+    """The call in a branch that writes to what it gives back at a position."""
+    given = next(node for node in body.graph.nodes if node.op == "output").args[0][position]
+    for node in body.graph.nodes:
+        if any(_viewed(one) is given for one in _written(node)):
+            return _innermost(body, node)
+    return None
+
+
+def _viewed(node: Any) -> Any:
+    """The tensor that a view, or a view of a view, looks at."""
+    schema = getattr(getattr(node, "target", None), "_schema", None)
+    while schema is not None and any(given.alias_info is not None for given in schema.returns):
+        node = node.args[0]
+        schema = getattr(getattr(node, "target", None), "_schema", None)
+    return node
 
 
 def reaches_output(captured: Captured, index: int) -> bool:

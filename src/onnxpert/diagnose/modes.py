@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from onnxpert.core.source import module_of
+from onnxpert.core.source import module_of, of_meta
 from onnxpert.core.types import Captured, Loaded
 from onnxpert.diagnose.parts import parts
 
@@ -40,6 +40,19 @@ def is_training(loaded: Loaded) -> bool:
     """Whether the model as a whole is in training mode, rather than some part of it."""
     model = getattr(loaded.module, "__self__", loaded.module)
     return bool(getattr(model, "training", loaded.training))
+
+
+_RANDOM = frozenset({"bernoulli", "bernoulli_", "native_dropout"})
+
+
+def is_stopped_by_eval(captured: Captured, node: fx.Node) -> bool:
+    """Whether a call of a model in training mode draws, and would not in evaluation."""
+    if captured.loaded is None or not is_training(captured.loaded):
+        return False
+    packet = getattr(node.target, "overloadpacket", None)
+    place = of_meta(node.meta)
+    lasts = place is not None and (place.file, place.line) in captured.lasting_chance
+    return getattr(packet, "__name__", "") in _RANDOM and not lasts
 
 
 def switched_on(captured: Captured) -> Iterator[tuple[fx.Node, Layer]]:

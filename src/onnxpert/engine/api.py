@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any, Unpack
 
 from onnxpert.core.errors import ExportError, UsageError
 from onnxpert.core.types import Request
 from onnxpert.engine.budget import limited, within
 from onnxpert.engine.clock import Progress
+from onnxpert.engine.kinds import read_path
 from onnxpert.engine.options import Options, positional, request, several, spelled_out
 from onnxpert.report import Action, Report
 
@@ -83,7 +83,7 @@ def verify(
     `kernel_library` is the path, or paths, of what runs nodes of custom domains."""
     from onnxpert.engine import pipeline
 
-    file = Path(fspath(path))
+    file = read_path(path, "path")
     if not file.is_file():
         raise UsageError(f"there is no file {file}", "give the path of an ONNX file")
     request = Request(
@@ -95,6 +95,25 @@ def verify(
         kernel_library=several(kernel_library),
     )
     return pipeline.verify(request, file, progress)
+
+
+def check(
+    path: str | PathLike[str],
+    target: str = "ort-cpu",
+    *,
+    run: bool = True,
+    progress: Progress | None = None,
+) -> Report:
+    """Whether an ONNX file, from whatever exporter, fits a target: by the standard, by the target's
+    tables, and, unless `run` is False, by running it there with made-up inputs.
+
+    Never raises for what a file holds. It proves nothing about results: `verify` does."""
+    from onnxpert.engine import check as checking
+
+    file = read_path(path, "path")
+    if not file.is_file():
+        raise UsageError(f"there is no file {file}", "give the path of an ONNX file")
+    return checking.check(file, target, run=run, progress=progress)
 
 
 def explain(rule: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxpert.core.types import Captured, CaptureFailed, Finding, Plan
+from onnxpert.core.types import Asked, Captured, CaptureFailed, Finding, Plan
 from onnxpert.diagnose import diagnose
 from onnxpert.lower import lower
 
@@ -11,5 +11,16 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
     """The findings of a graph that is lowered to be looked at, and never saved."""
     if not isinstance(captured, CaptureFailed) or captured.scouted is None:
         return ()
+    calls = [b.location for b in captured.blockers if b.asked is Asked.CALL and b.location]
+    # That there is no lowering for what nothing could follow goes without saying.
+    said = {(place.file, place.line) for place in calls}
     lowered = lower(captured.scouted, opset=plan.opset, ir_version=plan.ir_version)
-    return (*diagnose(captured.scouted), *diagnose(lowered))
+    return (
+        *diagnose(captured.scouted),
+        *(found for found in diagnose(lowered) if _line(found) not in said),
+    )
+
+
+def _line(finding: Finding) -> tuple[str, int] | None:
+    at = finding.location
+    return (at.file, at.line) if at is not None else None

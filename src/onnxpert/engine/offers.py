@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from onnxpert.core.types import (
     Boundary,
     Bounded,
+    Captured,
     Crossed,
     DimSpec,
     Loaded,
@@ -19,6 +20,8 @@ from onnxpert.core.types import (
 )
 from onnxpert.engine.withdrawals import respecified
 from onnxpert.lower.boundaries import broken
+
+_MOST_DOUBTED = 4  # each of them may double the graph
 
 
 def _sources(lowered: Lowered, boundary: Boundary) -> set[tuple[str, int]]:
@@ -55,6 +58,21 @@ def asked_for(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
         for axis, spec in leaf.dims
         if (leaf.name, axis) in sources
     )
+
+
+def doubted(
+    captured: object, loaded: Loaded, lowered: Lowered, crossed: Sequence[Crossed]
+) -> frozenset[str]:
+    """Assumptions that do not hold at sizes the user wants, to be asked about in another capture."""
+    if not isinstance(captured, Captured) or loaded.thorough:
+        return frozenset()
+    wanted = [
+        one.boundary.assumed
+        for one in crossed
+        if captured.left_open or asked_for(loaded, lowered, one.boundary)
+    ]
+    fresh = frozenset(wanted) - loaded.doubted - {""}
+    return fresh if len(loaded.doubted | fresh) <= _MOST_DOUBTED else frozenset()
 
 
 def narrowed(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> Loaded:

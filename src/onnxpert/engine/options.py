@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
 from onnxpert.core.errors import UsageError
 from onnxpert.core.types import Request
-from onnxpert.engine.budget.limits import read_bytes, read_seconds
+from onnxpert.engine.budget.limits import read_bytes, read_external_data, read_seconds
+from onnxpert.engine.calibration import read_calibration
+from onnxpert.engine.kinds import check_kinds, read_path
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,6 +22,7 @@ _CHOICES = {
     "repair": ("off", "safe", "all"),
     "precision": ("", "float32", "float16", "bfloat16"),
     "randomness": ("refuse", "allow"),
+    "undetermined": ("refuse", "allow"),
     "state": ("refuse", "io"),
 }
 
@@ -39,15 +42,25 @@ class Options(TypedDict, total=False):
     target: str
     repair: str  # "off", "safe" or "all"
     verify: bool
-    external_data: bool
+    external_data: bool | int | str  # weights beside the file; "1GB": in files no larger than that
+    weights: Any  # "later": the file is filled afterwards; a checkpoint: the file points into it
     plugins: Any  # a lowering, a module, a path of a Python file, or several of these
     custom_domains: Mapping[str, str] | None  # namespace or operator -> the domain of its nodes
     kernel_library: Any  # path, or paths, of what runs the nodes of those domains
     precision: str  # "float32", "float16" or "bfloat16": what the file computes in
     randomness: str  # "refuse" or "allow": results that mix computing and chance
+    undetermined: (
+        str  # "refuse" or "allow": signs of vectors, orders of equals that torch leaves open
+    )
     state: str  # "refuse", or "io": what forward changes becomes inputs and outputs
     repro: str | PathLike[str] | None  # folder for scripts that show what blocks with torch alone
     runtime_version: str  # "1.17": the file is for that release of ONNX Runtime
+    quantize: (
+        str  # "int8-dynamic", "int8-static" or "int4-weight": the proven file in whole numbers
+    )
+    calibration: Iterable[Any] | None  # inputs whose activations int8-static measures
+    quantize_exclude: Sequence[str] | None  # modules, or operators, that stay in float32
+    quantize_bound: float | None  # largest error of an output, as a share of its norm
     timeout: float | None  # seconds; with it, the walk is in a child process
     max_memory: int | str | None  # bytes, or such as "8G"; the same
 
@@ -57,23 +70,28 @@ def request(model: Any, args: Any, path: str | PathLike[str] | None, options: Op
     _check(options)
     given = {name: value for name, value in options.items() if value is not None}
     for name in given.keys() & {"input_names", "output_names"}:
-        given[name] = tuple(given[name])  # type: ignore[arg-type]
+        given[name] = several(given[name])
     for name, read in (
-        ("timeout", read_seconds), ("max_memory", read_bytes), ("repro", Path)
+        ("timeout", read_seconds), ("max_memory", read_bytes), ("repro", Path),
+        ("external_data", read_external_data), ("weights", several)
     ):  # fmt: skip
         if name in given:
             given[name] = read(given[name])  # type: ignore[arg-type]
-    for name in given.keys() & {"plugins", "kernel_library"}:  # one may be given bare
+    for name in given.keys() & {"plugins", "kernel_library", "quantize_exclude"}:  # one may be bare
         given[name] = several(given[name])
     given_args = positional(args)
     examples = [example(each) for each in options.get("examples") or ()]
     if examples and not given_args and not given.get("kwargs"):  # the first of them is the example
         given_args, given["kwargs"] = examples.pop(0)
     given["examples"] = tuple(examples)
+    if "calibration" in given:
+        given["calibration"] = read_calibration(given["calibration"], example)
+    if given.get("weights") == ("later",):  # nothing to run, so nothing to prove
+        given["verify"] = False
     return Request(
         model=model,
         args=given_args,
-        path=None if path is None else Path(fspath(path)),
+        path=None if path is None else read_path(path, "f"),
         **given,  # type: ignore[arg-type]
     )
 
@@ -111,6 +129,7 @@ def _check(options: Options) -> None:
         if value is not None and value not in levels:
             one_of = ", ".join(repr(level) for level in levels)
             raise UsageError(f"{name}={value!r} is not a level of {name}", f"one of {one_of}")
+    check_kinds(options)
 
 
 def spelled_out(call: F) -> F:

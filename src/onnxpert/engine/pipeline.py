@@ -1,9 +1,8 @@
-"""The walk of one model: load, capture, diagnose, repair, lower, optimise, save, verify, report."""
+"""The walk of one model: load, capture, diagnose, repair, lower, optimise, save, verify, quantise, report."""
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from onnxpert.capture import capture, refusal
@@ -11,81 +10,60 @@ from onnxpert.core.types import (
     Captured,
     CaptureFailed,
     Checked,
-    Crossed,
     Deed,
     Divergence,
     Finding,
     Loaded,
     Location,
     Lowered,
-    Plan,
     Randomness,
     Request,
-    Saved,
-    Severity,
     Verdict,
     Verified,
     replace,
 )
-from onnxpert.diagnose import catalogue as rules
 from onnxpert.diagnose import diagnose
+from onnxpert.engine.again import after_a_proof, with_constants, with_less_offered, without_numbers
 from onnxpert.engine.behind import behind
 from onnxpert.engine.chance import condoned, randomness
 from onnxpert.engine.clock import Clock, Progress
+from onnxpert.engine.fitting import (
+    LOWER_OPSET,
+    absence,
+    findings,
+    fitted,
+    in_lower_opset,
+    in_other_types,
+    narrower,
+    repaired,
+    runner,
+)
 from onnxpert.engine.foreign import foreign, stuck_functions, valueless
 from onnxpert.engine.installation import misfits
-from onnxpert.engine.offers import asked_for, bounds, crossings, narrowed, tie, tied
+from onnxpert.engine.merging import merged
+from onnxpert.engine.offers import bounds, crossings
 from onnxpert.engine.picture import drawn, read
-from onnxpert.engine.places import place_named
-from onnxpert.engine.plan import plan
-from onnxpert.engine.plugins import Plugins, gathered
+from onnxpert.engine.places import place_named, place_of_failure
+from onnxpert.engine.plan import best, plan
+from onnxpert.engine.plugins import gathered
 from onnxpert.engine.precision import converted
+from onnxpert.engine.quantisation import quantised, scheme_of
 from onnxpert.engine.repro import reproduce
 from onnxpert.engine.summary import summarise
-from onnxpert.engine.withdrawals import after_capture, after_proof, after_refusal, without
+from onnxpert.engine.walk import Walk
+from onnxpert.engine.weights import awaited, pointing, unfilled, wished, with_values
+from onnxpert.engine.withdrawals import after_capture, without
 from onnxpert.load import load
 from onnxpert.lower import lower
 from onnxpert.optimise import forget_inner_shapes, optimise
 from onnxpert.repair import choose, repair
 from onnxpert.report import Action, Report
-from onnxpert.report.graph import Graph
 from onnxpert.save import check, discard, publish, save
-from onnxpert.targets import Target, find
-from onnxpert.targets.kernels import installed
+from onnxpert.targets import find
 from onnxpert.verify import localise
 from onnxpert.verify import verify as prove
 
-_OF_A_GRAPH = (Captured, Lowered, Checked, Verified, Crossed)
-_TRAINING = ("STA303", "STA312")  # which says why the results are random
-
-
-@dataclass
-class Walk:
-    """What is known so far; the report is made of this."""
-
-    request: Request
-    target: Target
-    clock: Clock
-    plan: Plan
-    plugins: Plugins
-    findings: list[Finding] = field(default_factory=list)
-    repairs: list[str] = field(default_factory=list)
-    captured: Captured | CaptureFailed | None = None
-    lowered: Lowered | None = None
-    saved: Saved | None = None
-    verified: Verified | None = None
-    divergence: Divergence | None = None
-    graph: Graph | None = None
-
-    @property
-    def blocked(self) -> bool:
-        return any(finding.blocks for finding in self.findings)
-
-    def learn(self, evidence: object) -> None:
-        """What the rules say of a value; a thing already said is not said again."""
-        for finding in diagnose(evidence):
-            if finding not in self.findings:
-                self.findings.append(finding)
+_TRAINING = ("STA303", "STA311", "STA312")  # which says why the results are random
 
 
 def export(request: Request, progress: Progress | None = None) -> Report:
@@ -111,32 +89,40 @@ def verify(request: Request, path: Path, progress: Progress | None = None) -> Re
     walk.learn(loaded)
     if not walk.blocked:
         with walk.clock.stage("verify"):
-            walk.verified = prove(loaded, path, walk.target)
+            walk.verified = prove(loaded, path, walk.runner)
         walk.learn(walk.verified)
         walk.graph = read(path) if not walk.verified.runtime_error else None
     return summarise(walk, Action.VERIFY, path)
 
 
 def _start(request: Request, progress: Progress | None) -> Walk:
-    target = find(request.target).with_kernels(request.kernel_library)
-    return Walk(request, target, Clock(progress), plan(request, target), gathered(request))
+    target = find(request.target)
+    here = runner(target).with_kernels(request.kernel_library)
+    walk = Walk(request, target, Clock(progress), plan(request, target), gathered(request), here)
+    walk.learn(absence(target))
+    return walk
 
 
 def _walk(
     request: Request, path: Path, keep: bool, progress: Progress | None, action: Action
 ) -> Report:
     walk = _start(request, progress)
+    walk.scheme = scheme_of(request, walk.target, walk.plan)
     walk.learn(walk.plan)
     for misfit in misfits():
         walk.learn(misfit)
     walk.learn(request)
+    walk.weights = wished(request, keep)
     with walk.clock.stage("load"):
-        loaded: Loaded | None = replace(load(request), whole=walk.plugins.whole)
+        loaded: Loaded | None
+        loaded, filling = with_values(load(request), walk.weights)
+        loaded = replace(loaded, whole=walk.plugins.whole)
+    walk.learn(filling)
     try:
         # Again only with fewer dynamic dimensions, or fewer bodies to follow: it ends.
         while loaded is not None:
-            loaded = _turn(walk, loaded, path) or _with_less_offered(walk)
-            loaded = loaded or _with_constants(walk)
+            loaded = _turn(walk, loaded, path) or with_less_offered(walk)
+            loaded = loaded or with_constants(walk)
         if walk.saved is not None and keep and not walk.blocked:
             walk.saved = publish(walk.saved, path)
             return summarise(walk, action, path)
@@ -168,58 +154,15 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
         return None
     _proven(walk, loaded, path)
     if walk.verified is None:
+        _quantised(walk, loaded, path)
         return None
     narrower = _explained(walk, loaded, walk.lowered, walk.verified)
-    if narrower is not None and walk.saved is not None:
+    if narrower is None:
+        _quantised(walk, loaded, path)
+    elif walk.saved is not None:
         discard(walk.saved)
         walk.saved = walk.verified = None
     return narrower
-
-
-def _with_less_offered(walk: Walk) -> Loaded | None:
-    """A walk that ended in errors, once more with fewer of the sizes that nobody asked for."""
-    if not isinstance(walk.captured, Captured) or walk.captured.loaded is None:
-        return None
-    less = after_refusal(walk.captured.loaded, walk.findings)
-    if less is None:
-        return None
-    walk.findings = [finding for finding in walk.findings if not finding.blocks]
-    walk.learn(less)
-    if walk.saved is not None:
-        discard(walk.saved)
-    walk.lowered = walk.saved = walk.verified = walk.divergence = None
-    return without(walk.captured.loaded, less)
-
-
-def _with_constants(walk: Walk) -> Loaded | None:
-    """A walk that failed with numbers as inputs, once more with them as they are in the example."""
-    captured = walk.captured
-    loaded = captured.loaded if isinstance(captured, Captured) else None
-    if loaded is None or not loaded.numbers or not walk.blocked:
-        return None
-    read = {id: rule.reads for id, rule in rules().items()}
-    if any(f.blocks and read[f.rule] not in _OF_A_GRAPH[1:] for f in walk.findings):
-        return None  # it would fail all the same
-    # What was read off that graph and its proof will be read again.
-    walk.findings = [f for f in walk.findings if f.repaired or read[f.rule] not in _OF_A_GRAPH]
-    if walk.saved is not None:
-        discard(walk.saved)
-    walk.lowered = walk.saved = walk.verified = walk.divergence = None
-    return _without_numbers(walk, loaded)
-
-
-def _without_numbers(walk: Walk, loaded: Loaded) -> Loaded:
-    """The repair that made inputs of numbers taken back."""
-    cure = "take-number-as-input"
-    walk.findings = [finding for finding in walk.findings if finding.repair != cure]
-    walk.repairs = [said for said in walk.repairs if not said.startswith(cure)]
-    leaves = tuple(
-        replace(leaf, value=loaded.numbers[leaf.name]) if leaf.name in loaded.numbers else leaf
-        for leaf in loaded.leaves
-    )
-    return replace(  # type: ignore[no-any-return]
-        loaded, leaves=leaves, numbers={}, constants=loaded.constants | loaded.numbers.keys()
-    )
 
 
 def _captured(walk: Walk, loaded: Loaded) -> Loaded:
@@ -236,12 +179,13 @@ def _captured(walk: Walk, loaded: Loaded) -> Loaded:
                 loaded = without(loaded, less)
                 continue
         if isinstance(walk.captured, CaptureFailed) and loaded.numbers:
-            loaded = _without_numbers(walk, loaded)
+            loaded = without_numbers(walk, loaded)
             continue
         with walk.clock.stage("diagnose"):
             found = [*diagnose(loaded), *diagnose(walk.captured)]
             found += behind(walk.captured, walk.plan)
             found = list(condoned(found, _randomness(walk)))
+            found = awaited(found, walk.captured, walk.weights)
         cure = choose(found, walk.request.repair, tried)
         if cure is None:
             walk.findings += [finding for finding in found if finding not in walk.findings]
@@ -260,16 +204,21 @@ def _how(captured: Captured | CaptureFailed) -> str:
 
 
 def _lowered(walk: Walk, captured: Captured, loaded: Loaded) -> Loaded | None:
-    with walk.clock.stage("lower"):
-        lowered = lower(
+    def at(opset: int) -> Lowered:
+        return lower(
             captured,
-            opset=walk.plan.opset,
+            opset=opset,
             ir_version=walk.plan.ir_version,
             input_names=walk.request.input_names,
             output_names=walk.request.output_names,
             plugins=walk.plugins.lowerings,
             domains=walk.request.custom_domains,
         )
+
+    with walk.clock.stage("lower"):
+        lowered, lacked = in_lower_opset(best(walk.plan, at), walk.target, walk.request, at)
+    if lacked is not None:
+        walk.note(repaired(lacked, LOWER_OPSET))
     if lowered.unsupported and captured.plain is not None:  # the example's side alone may do
         walk.captured = captured.plain
         return _lowered(walk, captured.plain, loaded)
@@ -279,15 +228,26 @@ def _lowered(walk: Walk, captured: Captured, loaded: Loaded) -> Loaded | None:
     walk.learn(lowered)
     if walk.request.precision and not walk.blocked:
         with walk.clock.stage("precision"):
-            walk.learn(converted(lowered, loaded, walk.target, walk.request.precision))
+            walk.learn(converted(lowered, loaded, walk.runner, walk.request.precision))
     with walk.clock.stage("optimise"):
-        kernels = installed(walk.target.name, bool(walk.request.runtime_version))
-        walk.lowered = optimise(lowered, kernels)
+        older = bool(walk.request.runtime_version)
+        # Of the target, or of what proves the file in its place.
+        own = walk.target.capabilities.kernels(older)
+        kernels = own or walk.runner.capabilities.kernels(older)
+        walk.lowered = optimise(lowered, kernels, own)
+    fit = fitted(walk.lowered, walk.target, walk.request)
+    for cured, name in in_other_types(walk.lowered, fit, walk.target, walk.request):
+        walk.note(repaired(cured, name))
+        fit = fitted(walk.lowered, walk.target, walk.request)
+        walk.narrower = walk.narrower or narrower(cured)
+    walk.note(findings(fit, consent=walk.request.repair == "all"))
+    walk.narrower = walk.narrower or narrower(fit)
     walk.learn(foreign(walk.lowered, walk.request))
     walk.learn(valueless(captured, walk.request))
     if not walk.blocked:
         with walk.clock.stage("check"):
-            walk.learn(Checked(tuple(check(walk.lowered))))
+            problems = tuple(check(walk.lowered))
+            walk.learn(Checked(problems, place_named(walk.lowered, " ".join(problems))))
     walk.graph = drawn(walk.lowered.model)
     if not walk.blocked:
         forget_inner_shapes(walk.lowered)
@@ -296,12 +256,18 @@ def _lowered(walk: Walk, captured: Captured, loaded: Loaded) -> Loaded | None:
 
 def _proven(walk: Walk, loaded: Loaded, path: Path) -> None:
     assert walk.lowered is not None
+    if walk.weights.later:
+        walk.learn(unfilled(walk.captured))
     with walk.clock.stage("save"):
+        kept = pointing(walk.lowered, walk.weights)
+        walk.learn(kept.told if kept is not None else None)
         walk.saved = save(
             walk.lowered,
             path,
             external_data=walk.request.external_data,
             digest=walk.request.verify,
+            pointing=kept if walk.weights.locations else None,
+            later=walk.weights.later,
         )
     if not walk.request.verify:
         return
@@ -311,13 +277,47 @@ def _proven(walk: Walk, loaded: Loaded, path: Path) -> None:
         walk.verified = prove(
             loaded,
             walk.saved.path,
-            walk.target,
+            walk.runner,
             sizes=beyond,
+            far=_told_by_few(walk.captured, walk.lowered),
             randomness=_randomness(walk),
             captured=walk.captured if isinstance(walk.captured, Captured) else None,
-            computed_in=walk.request.precision,
+            computed_in=walk.request.precision or walk.narrower,
+            undetermined=walk.request.undetermined == "allow",
         )
         notes.append(f"{len({row.case for row in walk.verified.rows})} cases")
+
+
+def _told_by_few(captured: object, lowered: Lowered) -> list[str]:
+    """The sizes whose loops were written down after a look at a few lengths."""
+    inferred = set(captured.inferred) if isinstance(captured, Captured) else set()
+    return [symbol.name for symbol in lowered.symbols if inferred & set(symbol.sources)]
+
+
+def _quantised(walk: Walk, loaded: Loaded, path: Path) -> None:
+    """The float file, proven, gives way to one in whole numbers where that was asked for."""
+    if walk.scheme is None or walk.lowered is None or walk.saved is None or walk.blocked:
+        return
+    if walk.verified is not None and not walk.verified.proven:
+        return
+    with walk.clock.stage("quantise") as notes:
+        walk.quantised, made, saved = quantised(
+            walk.request,
+            loaded,
+            walk.lowered,
+            walk.saved,
+            target=walk.runner,
+            scheme=walk.scheme,
+            path=path,
+        )
+        notes.append(walk.scheme.name)
+    walk.learn(walk.quantised)
+    if saved is None:
+        return
+    discard(walk.saved)
+    walk.lowered, walk.saved = made, saved
+    walk.note(findings(fitted(made, walk.target, walk.request), consent=False))
+    walk.graph = drawn(made.model)
 
 
 def _randomness(walk: Walk) -> Randomness | None:
@@ -327,29 +327,13 @@ def _randomness(walk: Walk) -> Randomness | None:
 
 
 def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified) -> Loaded | None:
-    """What the proof says, each failure by what explains it best.
+    """What the proof says, each failure by what explains it best; or the model to try again with.
 
-    A failure beyond a boundary has a line of its own: the one that asked about the size. If nobody
-    asked for that dimension to vary ("auto" offered it), it is fixed instead, and the walk repeated."""
-    crossed = list(crossings(lowered, verified))
-    if _has_other_sides(walk, loaded, verified):
-        return replace(loaded, thorough=True)  # type: ignore[no-any-return]
-    offered = [one for one in crossed if not asked_for(loaded, lowered, one.boundary)]
-    if offered:
-        for finding in diagnose(offered[0]):
-            cure = "narrow-offered-dimension"
-            walk.findings.append(
-                replace(finding, severity=Severity.INFO, repaired=True, repair=cure)
-            )
-        return narrowed(loaded, lowered, offered[0].boundary)
-    pair = tie(loaded, lowered, verified)
-    if pair is not None:
-        walk.learn(pair)
-        return tied(loaded, pair)
-    less = after_proof(loaded, lowered, verified)
-    if less is not None:
-        walk.learn(less)
-        return without(loaded, less)
+    A failure beyond a boundary has a line of its own: the one that asked about the size."""
+    crossed = [*crossings(lowered, verified), *merged(walk.captured, loaded, lowered)]
+    better = after_a_proof(walk, loaded, lowered, verified, crossed)
+    if better is not None:
+        return better
     if not verified.proven and not crossed and _example_refused(verified):
         walk.learn(refusal(loaded))
     for one in {one.boundary.guard: one for one in reversed(crossed)}.values():
@@ -358,20 +342,12 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
     rest = replace(verified, rows=tuple(row for row in verified.rows if id(row) not in beyond))
     if any(row.verdict is Verdict.FAIL for row in rest.rows):
         rest = replace(rest, divergence=_localised(walk, loaded, lowered, verified))
-    place = place_named(lowered, verified.runtime_error)
+    place = place_named(lowered, verified.runtime_error) or place_of_failure(lowered, rest.rows)
     walk.learn(replace(rest, location=_remembered(walk) if verified.stateful else place))
     if not crossed:
         for bounded in bounds(lowered):
             walk.learn(bounded)
     return None
-
-
-def _has_other_sides(walk: Walk, loaded: Loaded, verified: Verified) -> bool:
-    """Whether a library asked about sizes, and the file is wrong at others than the example's."""
-    if not isinstance(walk.captured, Captured) or not walk.captured.left_open or loaded.thorough:
-        return False
-    example = next((row.sizes for row in verified.rows), {})
-    return any(row.verdict is Verdict.FAIL and row.sizes != example for row in verified.rows)
 
 
 def _remembered(walk: Walk) -> Location | None:
@@ -399,6 +375,6 @@ def _localised(
             captured=walk.captured,
             lowered=lowered,
             path=walk.saved.path,
-            target=walk.target,
+            target=walk.runner,
         )
     return walk.divergence

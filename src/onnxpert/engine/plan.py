@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from onnxpert.core.types import Plan, Request
+from collections.abc import Callable
+
+from onnxpert.core.types import Lowered, Plan, Request
 from onnxpert.targets import Target
 from onnxpert.targets.releases import release
 
@@ -37,3 +39,12 @@ def plan(request: Request, target: Target) -> Plan:
         lowest=target.opsets[0],
         highest=highest,
     )
+
+
+def best(plan: Plan, at: Callable[[int], Lowered]) -> Lowered:
+    """`at(opset)` of the plan; of a higher opset where that says it better and nobody chose one."""
+    lowered = at(plan.opset)
+    better = lowered.better_opset
+    if better is None or plan.asked is not None or not plan.opset < better <= plan.highest:
+        return lowered
+    return at(better)

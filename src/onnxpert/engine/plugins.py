@@ -20,8 +20,6 @@ from onnxpert.lower import catalogue
 from onnxpert.lower.lowering import Lowering
 
 GROUP = "onnxpert.plugins"
-# Their Python bodies are the arithmetic that QuantizeLinear and DequantizeLinear stand for.
-_KEPT_WHOLE = ("quantized_decomposed",)
 _KNOWN_FORMS = (
     "a plugin is a function with @onnxpert.lowering(...), a module, or the path of a Python file"
 )
@@ -124,7 +122,7 @@ def _meant(key: Any) -> Iterable[Any]:
 
 @functools.cache
 def _own_names() -> frozenset[Any]:
-    return frozenset({*_names(catalogue()), *_KEPT_WHOLE})
+    return frozenset(_names(catalogue()))
 
 
 def _names(keys: Iterable[Any]) -> Iterator[Any]:

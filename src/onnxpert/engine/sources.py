@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from onnxpert.core.errors import UsageError
@@ -47,3 +48,15 @@ def prepare(source: str, inputs: Sequence[str], inputs_file: str | None) -> Prep
     return Prepared(
         found.model, found.args or (), found.kwargs or {}, found.dynamic or None, found.notes
     )
+
+
+def further_examples(given: Sequence[str]) -> list[tuple[tuple[Any, ...], Mapping[str, Any]]]:
+    """Each a file, or the specifications of all inputs with `;` between them."""
+    found: list[tuple[tuple[Any, ...], Mapping[str, Any]]] = []
+    for number, text in enumerate(given, start=1):
+        if "[" not in text and Path(text).suffix:
+            found.append(((), read_input_file(text)))
+        else:
+            inputs = parse([each.strip() for each in text.split(";")], seed=number)
+            found.append((inputs.args, inputs.kwargs))
+    return found

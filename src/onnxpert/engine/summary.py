@@ -13,7 +13,7 @@ from onnxpert.engine.picture import marked, type_of
 from onnxpert.report import Action, Report
 
 if TYPE_CHECKING:
-    from onnxpert.engine.pipeline import Walk
+    from onnxpert.engine.walk import Walk
 
 
 def summarise(walk: Walk, action: Action, path: Path | None) -> Report:
@@ -30,6 +30,7 @@ def summarise(walk: Walk, action: Action, path: Path | None) -> Report:
         action=action,
         model=_model_name(walk.request.model),
         target=walk.target.name,
+        runtime="" if walk.runner.name == walk.target.name else walk.runner.name,
         opset=lowered.opset if lowered else None,
         ir_version=lowered.model.ir_version if lowered else None,
         strategy=walk.captured.strategy if isinstance(walk.captured, Captured) else "",
@@ -41,6 +42,7 @@ def summarise(walk: Walk, action: Action, path: Path | None) -> Report:
         versions=versions(),
         verify=asked,
         divergence=walk.divergence,
+        quantised=walk.quantised,
         repairs=tuple(walk.repairs),
         symbols=lowered.symbols if lowered else (),
         version=__version__,

@@ -10,7 +10,7 @@ from onnxpert.core.types import InputLeaf, Loaded, Request
 from onnxpert.load import sources
 from onnxpert.load.copies import copied, is_partial
 from onnxpert.load.dynamic import read_wishes
-from onnxpert.load.examples import read_examples
+from onnxpert.load.examples import read_calibration, read_examples
 from onnxpert.load.explicit_state import exposed
 from onnxpert.load.inputs import read_inputs
 from onnxpert.load.layouts import sparse_problems
@@ -31,6 +31,7 @@ def load(request: Request) -> Loaded:
     inputs = read_inputs(call.bound)
     wishes = read_wishes(request, inputs, signature)
     examples = read_examples(request.examples, inputs, signature, wishes)
+    calibration = read_calibration(request.calibration, inputs, signature, wishes)
     leaves = tuple(
         InputLeaf(
             leaf.name,
@@ -55,6 +56,7 @@ def load(request: Request) -> Loaded:
         problems=(*misfits, *inputs.problems, *wishes.problems, *sparse_problems(leaves)),
         source=forward_location(model),
         examples=examples,
+        calibration=calibration,
     )
     return exposed(loaded) if request.state == "io" else loaded
 

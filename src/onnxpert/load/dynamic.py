@@ -217,6 +217,8 @@ def _leaf(wish: Any, leaf: Leaf, inputs: Inputs, wishes: Wishes) -> None:
         _tensor(wish, leaf, inputs, wishes)
     elif leaf.is_int:
         _number(wish, leaf, inputs, wishes)
+    elif isinstance(leaf.value, float) and isinstance(wish, HINT):
+        return  # a float is an input wherever the model lets it be one, asked or not
     elif wish:  # an empty dict or tuple asks for nothing
         seen = "None" if leaf.value is None else f"of type {type(leaf.value).__name__}"
         _bad(leaf.path, f"is {seen}, which cannot vary", wish, (inputs, wishes))

@@ -34,7 +34,9 @@ def read_input_file(text: str) -> dict[str, torch.Tensor]:
         raise UsageError(f"there is no file `{text}`", did_you_mean(text, near, "there are"))
     try:
         found = readers[path.suffix](path)
-    except (OSError, ValueError, RuntimeError, EOFError, zipfile.BadZipFile) as error:
+    except (
+        OSError, ValueError, TypeError, RuntimeError, EOFError, zipfile.BadZipFile
+    ) as error:  # fmt: skip
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UsageError(f"`{text}` cannot be read: {reason}", HELP) from error
     return found if isinstance(found, dict) else dict(found)

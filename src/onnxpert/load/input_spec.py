@@ -116,6 +116,7 @@ class _Reader:
         return dtype
 
     def _tensor(self, dtype: torch.dtype) -> tuple[torch.Tensor, dict[int, str]]:
+        start = self.at
         shape: list[int] = []
         dims: dict[int, str] = {}
         if not self._skip("]"):
@@ -129,9 +130,12 @@ class _Reader:
                 if self._skip("]"):
                     break
                 self._need(",", "`,` or `]`")
-        if self._skip(":"):
-            return self._ranged(dtype, shape), dims
-        return self._default(dtype, shape), dims
+        make = self._ranged if self._skip(":") else self._default
+        try:
+            return make(dtype, shape), dims
+        except RuntimeError:  # torch's, of a size that it cannot hold, or even count
+            count = " x ".join(map(str, shape))
+            self._fail_at(start, f"there is not enough memory for {count} numbers")
 
     def _ranged(self, dtype: torch.dtype, shape: list[int]) -> torch.Tensor:
         start = self.at

@@ -36,7 +36,7 @@ def boundaries(
         condition = expr.xreplace({s: sympy.Symbol(names[s]) for s in expr.free_symbols})
         involved = tuple(dict.fromkeys(names[s] for s in sorted(expr.free_symbols, key=str)))
         told = Guard(_shown(condition), involved, guard.location)
-        found.append(Boundary(named, told, condition))
+        found.append(Boundary(named, told, condition, guard.expr))
         if len(found) == _MOST:
             break
     return tuple(found)

@@ -27,6 +27,7 @@ from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Shared
 from onnxpert.lower.symbols import expression
 from onnxpert.lower.walk import Library, Walk
+from onnxpert.lower.weights import Weights
 
 
 class Build:
@@ -52,6 +53,7 @@ class Build:
         self.print = DimPrinter(self.names)
         self._asked: tuple[Symbol, ...] = ()  # the sizes as the capture left them
         self._layouts: list[str] = []  # inputs and outputs that are complex
+        self._weights = Weights(captured.loaded.module if captured.loaded else None)
 
     def run(
         self, input_names: tuple[str, ...], output_names: tuple[str, ...], ir_version: int
@@ -77,6 +79,7 @@ class Build:
             witnesses=witnesses(self.captured, self.names, self._mode.shape_env),
             sources=tuple(self.walk.sources),
             overridden=tuple(self.walk.custom.overridden),
+            better_opset=self.walk.op.shared.better_opset,
         )
 
     def _symbols(self) -> tuple[Symbol, ...]:
@@ -136,12 +139,17 @@ class Build:
         if tensor is None or tensor.dtype not in TO_ONNX:
             return None
         held = as_pairs(tensor) if tensor.is_complex() else tensor.detach()
+        tied = self._weights.made(tensor) if entry.kind is not InputKind.CONSTANT else None
         if entry.kind is InputKind.CONSTANT and tensor.numel() <= 64:
             value = self.op.const(held)
+        elif tied is not None:
+            value = tied
         else:
             name = self.shared.values.unique(entry.name)
-            value = self.op.initialiser(name, ir.tensor_adapters.TorchTensor(held))
+            value = self.op.initialiser(name, self._weights.stored(entry, held))
             value.meta["weight"] = entry.kind is not InputKind.CONSTANT
+            if value.meta["weight"]:
+                self._weights.keep(tensor, value)
         return as_complex(self.op, value) if tensor.is_complex() else value
 
     # ---- the way out -----------------------------------------------------------------------

@@ -120,11 +120,12 @@ def call_by_parts(
         return _bilinear(op, plain, named, _BILINEAR[name])
     if name in _SPREADS:
         return _spread(op, plain, named, name)
-    if name in _PADS:
-        return _linear(op, plain, named, ("value",))
-    if name in _LINEAR:
-        return _linear(op, plain, named, _LINEAR[name])
-    return NotImplemented
+    if name not in _PADS and name not in _LINEAR:
+        return NotImplemented
+    if isinstance(out, torch.Tensor) and not out.is_complex():
+        # Asked for in a real dtype, it drops the imaginary part before it does anything.
+        return plain({key: _part(op, value, 0, False) for key, value in named.items()})
+    return _linear(op, plain, named, _LINEAR.get(name, ("value",)))
 
 
 def _linear(

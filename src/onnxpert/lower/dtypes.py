@@ -31,6 +31,17 @@ _PAIRS = (
 )
 TO_ONNX: dict[torch.dtype, ir.DataType] = dict(_PAIRS)
 TO_TORCH: dict[ir.DataType, torch.dtype] = {onnx: own for own, onnx in _PAIRS}
+FLOAT8 = frozenset(
+    {
+        ir.DataType.FLOAT8E4M3FN,
+        ir.DataType.FLOAT8E4M3FNUZ,
+        ir.DataType.FLOAT8E5M2,
+        ir.DataType.FLOAT8E5M2FNUZ,
+    }
+)
+# What torch does beyond the range, in 2.13 and 2.15: here the largest number, else NaN or infinity.
+SATURATING = frozenset({ir.DataType.FLOAT8E4M3FN})
+NARROW = FLOAT8 | {ir.DataType.BFLOAT16}  # float32 holds all their values, and has all the kernels
 
 Scalar: TypeAlias = Any  # int | float | bool | torch.SymInt | torch.SymFloat | torch.SymBool
 

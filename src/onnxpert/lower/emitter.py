@@ -13,7 +13,15 @@ import torch
 from onnxpert.core.names import Names
 from onnxpert.lower import folding, shapes
 from onnxpert.lower.constants import array_of, as_tensor, constant_name, natural_dtype
-from onnxpert.lower.dtypes import TO_ONNX, TO_TORCH, python_kind, result_type
+from onnxpert.lower.dtypes import (
+    FLOAT8,
+    NARROW,
+    SATURATING,
+    TO_ONNX,
+    TO_TORCH,
+    python_kind,
+    result_type,
+)
 from onnxpert.lower.nodes import attribute, node_key, output_dtypes
 from onnxpert.lower.older_opsets import form, is_moved, rewritten
 from onnxpert.lower.schema import Formal, Schema, schema
@@ -41,6 +49,7 @@ class Shared:
         self.initialisers: dict[str, ir.Value] = {}
         self.domains: dict[str, int] = {}
         self.dim_names: dict[Expr, str] = {}
+        self.better_opset: int | None = None
         # Walks a captured subgraph into a scope: (emitter, GraphModule, inputs) -> outputs.
         self.inline: Callable[..., list[Any]] = _no_subgraphs
 
@@ -162,12 +171,12 @@ class Emitter:
     def _in_float32(
         self, known: Schema, values: Sequence[ir.Value | None]
     ) -> list[ir.Value | None] | None:
-        """The inputs with bfloat16 widened, where this opset takes float32 and not that."""
-        half, wide = ir.DataType.BFLOAT16, ir.DataType.FLOAT
+        """The inputs with bfloat16 and float8 widened, where this opset takes only float32."""
+        wide = ir.DataType.FLOAT
         kinds = {
             known.formal_input(index).type_str
             for index, value in enumerate(values)
-            if value is not None and value.dtype == half and not known.takes(index, half)
+            if value is not None and value.dtype in NARROW and not known.takes(index, value.dtype)
             if known.takes(index, wide)
         }
         if not kinds or known.name in {"If", "Loop", "Scan"}:  # their bodies say the types
@@ -175,7 +184,7 @@ class Emitter:
         return [
             self._converted(value, wide)
             if value is not None
-            and value.dtype == half
+            and value.dtype in NARROW
             and known.formal_input(index).type_str in kinds
             else value
             for index, value in enumerate(values)
@@ -184,18 +193,18 @@ class Emitter:
     def _rounded(
         self, results: Any, known: Schema, values: Sequence[ir.Value | None]
     ) -> ir.Value | tuple[ir.Value, ...]:
-        """What float32 gave, as bfloat16 again."""
-        half, wide = ir.DataType.BFLOAT16, ir.DataType.FLOAT
+        """What float32 gave, as what the inputs were again."""
+        wide = ir.DataType.FLOAT
         kinds = {
-            known.formal_input(index).type_str
+            known.formal_input(index).type_str: value.dtype
             for index, value in enumerate(values)
-            if value is not None and value.dtype == half
+            if value is not None and value.dtype in NARROW
         }
         many = results if isinstance(results, tuple) else (results,)
         outputs = tuple(
-            self._converted(value, half)
+            self._converted(value, kinds[kind])
             if value.dtype == wide
-            and known.outputs[min(index, len(known.outputs) - 1)].type_str in kinds
+            and (kind := known.outputs[min(index, len(known.outputs) - 1)].type_str) in kinds
             else value
             for index, value in enumerate(many)
         )
@@ -206,10 +215,13 @@ class Emitter:
         key = ("for kernels", id(value), dtype)
         found = self._find(key)
         if found is None:
-            found = self.seen[key] = self._append("Cast", "", [value], {"to": dtype}, 1)
+            how: dict[str, Any] = {"to": dtype}
+            if dtype in FLOAT8:  # whose digits are so few that none may be read wide later
+                how["saturate"] = int(dtype in SATURATING)
+            found = self.seen[key] = self._append("Cast", "", [value], how, 1)
             producer = found[0].producer()
             assert producer is not None
-            producer.meta["for kernels"] = True
+            producer.meta["for kernels"] = not {dtype, value.dtype} & FLOAT8
         return found[0]
 
     def _append(
@@ -468,6 +480,9 @@ class Emitter:
     def cast(self, value: ir.Value, dtype: torch.dtype) -> ir.Value:
         if dtype not in TO_ONNX:
             raise Refusal(f"ONNX has no {dtype}")
+        if dtype is torch.bool and value.dtype in FLOAT8:
+            # ONNX Runtime 1.31 takes the -0 of float8 for true.
+            return self.Not(self.Equal(self.cast(value, torch.float32), 0.0))
         return self.Cast(value, to=TO_ONNX[dtype])
 
     def reshape(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value:

@@ -24,6 +24,10 @@ _TENSOR_TYPES = {
         "uint32": ir.DataType.UINT32,
         "uint64": ir.DataType.UINT64,
         "bool": ir.DataType.BOOL,
+        "float8e4m3fn": ir.DataType.FLOAT8E4M3FN,
+        "float8e4m3fnuz": ir.DataType.FLOAT8E4M3FNUZ,
+        "float8e5m2": ir.DataType.FLOAT8E5M2,
+        "float8e5m2fnuz": ir.DataType.FLOAT8E5M2FNUZ,
     }.items()
 }
 _TENSOR_DTYPES = frozenset(_TENSOR_TYPES.values())

@@ -8,6 +8,7 @@ from onnxpert.optimise.passes import (
     casts,
     dead_code,
     expansions,
+    four_bits,
     identities,
     older_forms,
     wide_kernels,
@@ -18,10 +19,15 @@ from onnxpert.targets.kernels import Kernels
 PASSES = (identities.remove, casts.shorten, axes.cancel, expansions.skip, dead_code.remove)
 
 
-def optimise(lowered: Lowered, kernels: Kernels | None = None) -> Lowered:
-    """With the target's `kernels`, what it cannot compute in bfloat16 is computed in float32."""
+def optimise(
+    lowered: Lowered, kernels: Kernels | None = None, own: Kernels | None = None
+) -> Lowered:
+    """With `kernels`, what they cannot compute in bfloat16 is computed in float32; with those of the
+    target itself, `own`, it is given operators that are beyond the standard."""
     if kernels is not None:
         wide_kernels.widen(lowered.model, kernels)
+    if own is not None:
+        four_bits.fuse(lowered.model, own)
     for one_pass in PASSES:
         one_pass(lowered.model)
     older_forms.write(lowered.model)  # last: the passes know the newer forms

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from onnxpert.core.tolerance import tolerance
 from onnxpert.core.types import KeptWide, Lowered, Narrowed
 from onnxpert.optimise.retyping import Retyping
-from onnxpert.optimise.signature import signature
+from onnxpert.targets.signature import signature
 
 WIDE = ir.DataType.FLOAT
 DTYPES = {

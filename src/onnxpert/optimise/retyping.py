@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from onnxpert.optimise.signature import signature
+from onnxpert.targets.signature import signature
 
 
 class Retyping:
@@ -60,7 +60,10 @@ class Retyping:
 
     def _cast(self, value: ir.Value, to: ir.DataType, near: ir.Node) -> ir.Value:
         """Right behind whatever makes the value, so that all who may read it may read this."""
-        node = ir.Node("", "Cast", [value], [ir.AttrInt64("to", to)], num_outputs=1)
+        how = [ir.AttrInt64("to", to)]
+        if to.name.startswith("FLOAT8"):  # beyond its range torch gives what the lowering gives
+            how.append(ir.AttrInt64("saturate", int(to is ir.DataType.FLOAT8E4M3FN)))
+        node = ir.Node("", "Cast", [value], how, num_outputs=1)
         node.name = f"{value.name}/to_{to.name.lower()}"
         node.metadata_props.update(near.metadata_props)
         result = node.outputs[0]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from onnxpert.core.types import Divergence, Finding, Location, Severity, Verdict
+from onnxpert.core.types import Divergence, Finding, Location, Quantised, Severity, Verdict
 from onnxpert.report import verdict, words
 from onnxpert.report.excerpt import Excerpt, shown
 from onnxpert.report.grid import grid
 from onnxpert.report.line import Line, Part, Role, line
 from onnxpert.report.proof import table
+from onnxpert.report.quantised import heading, sheets
 from onnxpert.report.report import Report
 
 MOST_LINES = 24  # of a diff
@@ -29,6 +30,8 @@ def lines(report: Report, width: int | None = None) -> Iterator[Line]:
     ]
     if report.verified:
         blocks.append(proof(report, width))
+    if report.quantised:
+        blocks.append(quantised(report.quantised, width))
     if report.divergence:
         blocks.append(divergence(report.divergence, report.excerpts, width))
     if report.timings:
@@ -160,6 +163,20 @@ def proof(report: Report, width: int | None = None) -> Iterator[Line]:
             yield line((f"    {row.detail}", Role.FAINT), hang=4)
     if shown.left_out:
         yield line((f"  ... and {shown.left_out} more that failed", Role.FAINT))
+
+
+def quantised(each: Quantised, width: int | None = None) -> Iterator[Line]:
+    """What it cost to quantise the file, and the layers that cost most."""
+    role = Role.BAD if each.problem or each.error > each.bound else Role.LABEL
+    yield line(("quantised", role), f"  {heading(each)}", hang=11)
+    for sheet in sheets(each):
+        heads = tuple(Part(name, Role.FAINT) for name in sheet.columns)
+        cells = [tuple(map(Part, row)) for row in sheet.rows]
+        yield line((f"  {sheet.title}", Role.STRONG))
+        for lines in grid([heads, *cells], right=sheet.numeric, width=width):
+            yield from lines
+        if sheet.below:
+            yield line((f"  {sheet.below}", Role.FAINT), hang=2)
 
 
 def divergence(

@@ -54,7 +54,11 @@ def table(report: Report) -> Table | None:
 
 
 def _heading(report: Report, shared: str) -> str:
-    pair = f"{report.target or 'the runtime'} against {report.model or 'the model'}"
+    pair = (
+        f"{report.runtime or report.target or 'the runtime'} against {report.model or 'the model'}"
+    )
+    if report.quantised:
+        pair += ", the float32 file before it was quantised"
     return pair + (f", tolerance {shared}" if shared else "")
 
 
@@ -97,7 +101,7 @@ def _worst(group: list[Row]) -> Row:
     first = group[0]
     if len(group) == 1:
         return first
-    one_tolerance = len({(row.rtol, row.atol) for row in group}) == 1
+    widest = max(group, key=lambda row: row.atol or 0)  # what was allowed to one is not hidden
     return Row(
         case=first.case,
         output=f"{len(group)} outputs",
@@ -105,9 +109,9 @@ def _worst(group: list[Row]) -> Row:
         verdict=first.verdict,
         max_abs=_largest(row.max_abs for row in group),
         max_rel=_largest(row.max_rel for row in group),
-        rtol=first.rtol if one_tolerance else None,
-        atol=first.atol if one_tolerance else None,
-        detail=first.detail if len({row.detail for row in group}) == 1 else "",
+        rtol=widest.rtol,
+        atol=widest.atol,
+        detail=widest.detail,
     )
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onnxpert.core.types import Divergence, Finding, Row, Symbol, replace
+from onnxpert.core.types import Divergence, Finding, Quantised, Row, Symbol, replace
 from onnxpert.report.excerpt import Excerpt
 from onnxpert.report.graph import Graph
 from onnxpert.report.rule_note import RuleNote
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 # Major and minor: a field more is a minor step, which readers of the same major take as it comes.
-SCHEMA = "1.0"
+SCHEMA = "1.1"
 
 
 class Action(StrEnum):
@@ -27,6 +27,8 @@ class Action(StrEnum):
     EXPORT = "export"
     DIAGNOSE = "diagnose"
     VERIFY = "verify"
+    CHECK = "check"
+    FILL = "fill"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,7 @@ class Report:
     action: Action = Action.EXPORT
     model: str = ""  # the class's name
     target: str = ""
+    runtime: str = ""  # what the proof ran on, where that is not the target
     opset: int | None = None
     ir_version: int | None = None
     strategy: str = ""  # "": nothing was captured
@@ -59,6 +62,9 @@ class Report:
     rules: tuple[RuleNote, ...] = ()  # those that fired
     checked: tuple[str, ...] = ()  # the IDs of all rules that were asked
     excerpts: tuple[Excerpt, ...] = ()  # the source around each place
+    quantised: Quantised | None = (
+        None  # what the last step cost; `verified` is of the file before it
+    )
     graph: Graph | None = None  # None: nothing was lowered, or it was left out of the JSON
 
     @property

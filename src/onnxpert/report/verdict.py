@@ -13,6 +13,8 @@ _OUTCOME = {
     (Action.EXPORT, False): "not exported",
     (Action.DIAGNOSE, True): "exportable",
     (Action.DIAGNOSE, False): "not exportable",
+    (Action.FILL, True): "filled",
+    (Action.FILL, False): "not filled",
 }
 
 
@@ -23,8 +25,14 @@ def headline(report: Report) -> tuple[str, str]:
     file = f": {words.path(report.path)}" if report.path else ""
     if report.action is Action.VERIFY:
         return f"proven{file}", facts(report)
+    if report.action is Action.CHECK:
+        how = "by its tables" if report.runtime else "and runs there" if report.verify else ""
+        return " ".join(filter(None, (f"fits {report.target}", how))) + file, facts(report)
     done = _OUTCOME[_asked(report), True]
-    proof = " and proven" if report.verify else ", not proven (verify=False)"
+    unproven = ", not proven yet" if report.action is Action.FILL else ", not proven (verify=False)"
+    proof = " and proven" if report.verify else unproven
+    if report.quantised:
+        proof += f", quantised within {words.share(report.quantised.error)}"
     return f"{done}{proof}{file}", facts(report)
 
 
@@ -69,6 +77,9 @@ def _asked(report: Report) -> Action:
 def _failed(report: Report) -> str:
     if report.action is Action.VERIFY:
         return f"not proven: {words.path(report.path)}" if report.path else "not proven"
+    if report.action is Action.CHECK:
+        file = f": {words.path(report.path)}" if report.path else ""
+        return f"does not fit {report.target}{file}"
     return _OUTCOME[_asked(report), False]
 
 

@@ -51,6 +51,13 @@ def error(value: float | None) -> str:
     return f"{value:.1e}"
 
 
+def share(value: float | None) -> str:
+    """A part of the whole: `1.13%`, and what is next to nothing as a power of ten."""
+    if value is None:
+        return "-"
+    return f"{value:.2%}" if 1e-4 <= value < 1e4 else error(value)
+
+
 def tolerance(rtol: float | None, atol: float | None) -> str:
     if rtol is None or atol is None:
         return "-"

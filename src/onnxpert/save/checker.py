@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from onnxpert.core.types import Lowered
-from onnxpert.save.skeleton import NOWHERE, large_weights, skeleton
+from onnxpert.save.layout import NOWHERE
+from onnxpert.save.skeleton import large_weights, skeleton
 
 if TYPE_CHECKING:
     import onnx

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onnxpert.save.weight import Weight
+from onnxpert.save.layout import Place
+from onnxpert.save.weight import Weight, is_fake
 
 if TYPE_CHECKING:
     import onnx
@@ -17,20 +17,8 @@ if TYPE_CHECKING:
 SMALL_BYTES = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the data file a weight lies."""
-
-    location: str
-    offset: int
-    length: int
-
-
-NOWHERE = Place("", 0, 0)
-
-
 def large_weights(model: ir.Model) -> dict[str, Weight]:
-    """The initialisers worth keeping apart, by name.
+    """The initialisers worth keeping apart, by name; those without values cannot be anywhere else.
 
     Those of subgraphs are not: their names need not be unique, and the lowering makes none."""
     import onnx_ir as ir
@@ -39,7 +27,7 @@ def large_weights(model: ir.Model) -> dict[str, Weight]:
         name: value.const_value
         for name, value in model.graph.initializers.items()
         if value.const_value is not None
-        and value.const_value.nbytes > SMALL_BYTES
+        and (value.const_value.nbytes > SMALL_BYTES or is_fake(value.const_value))
         and value.const_value.dtype is not ir.DataType.STRING
     }
 

@@ -6,13 +6,14 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from onnxpert.core.errors import BugError, UsageError
 from onnxpert.core.types import Saved
+from onnxpert.save.layout import is_data_of
 
 MARK = ".onnxpert-"
 
@@ -56,31 +57,52 @@ def _dropped_on_failure(directory: Path, place: Path) -> Iterator[None]:
         raise
 
 
+def link(files: Mapping[str, Path], directory: Path) -> None:
+    """Let files appear in the directory under their locations, so that the model there finds them."""
+    for location, file in files.items():
+        place = directory / location
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(file.resolve(), place)
+        except OSError as error:
+            raise UsageError(
+                f"{file} cannot be pointed at from {directory.parent}: {error.strerror}",
+                "put both into one file system that has hard links, or leave `weights` out",
+            ) from error
+
+
 def publish(saved: Saved, path: Path) -> Saved:
     """Move the files to their final place, the data first, so that the file never lacks it.
 
-    Replaces what an earlier export left at `path`, its data file included. When a move fails,
-    what was there before is there again."""
+    Replaces what an earlier export left at `path`, all its data files included. When a move fails,
+    what was there before is there again; whenever it is cut off, no file stands beside the data of
+    another: the old one goes before its data do."""
     place = final_place(path)
     directory = saved.path.parent
     if saved.path.name != place.name or not _is_staging(directory):
         raise BugError(f"{saved.path} was not staged for {place}")
-    data = place.with_name(place.name + ".data")
-    old = directory / "replaced.data"
+    new = {file.name for file in saved.files}
+    # Unless it belongs to the file that goes, a file of such a name is none of our business.
+    stale = [
+        file for file in _data_files(place) if file.name in new or _refers_to(place, file.name)
+    ]
+    olds = directory / "replaced"
     with _dropped_on_failure(directory, place):
-        # Unless it belongs to the file that goes, a file of that name is none of our business.
-        if data.is_file() and (len(saved.files) > 1 or _refers_to(place, data.name)):
-            os.replace(data, old)
+        olds.mkdir()
+        away: list[Path] = []
         moved: list[Path] = []
         try:
+            for file in [place, *stale] if stale and place.exists() else stale:
+                os.replace(file, olds / file.name)
+                away.append(file)
             for file in reversed(saved.files):
                 os.replace(file, place.with_name(file.name))
                 moved.append(place.with_name(file.name))
         except BaseException:
             for file in moved:
                 file.unlink()
-            if old.exists():
-                os.replace(old, data)
+            for file in reversed(away):
+                os.replace(olds / file.name, file)
             raise
     shutil.rmtree(directory, ignore_errors=True)
     return replace(
@@ -96,6 +118,11 @@ def discard(saved: Saved) -> None:
 
 def _is_staging(directory: Path) -> bool:
     return directory.name.startswith(".") and MARK in directory.name
+
+
+def _data_files(place: Path) -> list[Path]:
+    """What lies beside `place` under the name of a data file of its."""
+    return [file for file in place.parent.iterdir() if is_data_of(place.name, file.name)]
 
 
 def _refers_to(place: Path, location: str) -> bool:

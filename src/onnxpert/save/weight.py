@@ -28,6 +28,8 @@ def payload(weight: Weight) -> Bytes:
     import torch
 
     tensor = _torch_tensor(weight)
+    if tensor is None and callable(weight.raw):  # read from a checkpoint now, and not before
+        return payload(weight.raw())
     if tensor is None:
         return weight.tobytes()
     plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
@@ -35,15 +37,22 @@ def payload(weight: Weight) -> Bytes:
     return flat
 
 
+def torch_dtype(weight: Weight) -> str:
+    """What torch calls the weight's dtype: `float32`."""
+    import onnx_ir as ir
+
+    return str(ir.tensor_adapters.to_torch_dtype(weight.dtype)).removeprefix("torch.")
+
+
 def refuse_fake(weights: dict[str, Weight]) -> None:
     """Raises UsageError when some weights have a shape and a dtype but no values."""
-    fake = [name for name, weight in weights.items() if _is_fake(weight)]
+    fake = [name for name, weight in weights.items() if is_fake(weight)]
     if fake:
         others = f" and {len(fake) - 1} more" if len(fake) > 1 else ""
         raise UsageError(
             f"the weights are fake: {fake[0]}{others} have no values to write",
             "load the real weights before exporting (`model.load_state_dict(..., assign=True)`), "
-            "or diagnose the model, which needs no values",
+            'or write the file now and fill it later (`weights="later"`, `onnxpert fill`)',
         )
 
 
@@ -53,9 +62,9 @@ def _torch_tensor(weight: Weight) -> torch.Tensor | None:
     return weight.raw if isinstance(weight.raw, torch.Tensor) else None
 
 
-def _is_fake(weight: Weight) -> bool:
-    # A private name with no public one; the same in torch 2.13 and 2.15.
-    from torch._subclasses.fake_tensor import FakeTensor
+def is_fake(weight: Weight) -> bool:
+    """Whether it has a shape and a dtype but no values."""
+    from onnxpert.save.fakes import has_no_values
 
     tensor = _torch_tensor(weight)
-    return tensor is not None and (isinstance(tensor, FakeTensor) or tensor.is_meta)
+    return tensor is not None and has_no_values(tensor)

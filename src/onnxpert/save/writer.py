@@ -1,4 +1,4 @@
-"""Writes the file and the data file in one pass each, one weight in memory at a time.
+"""Writes the file and its data files in one pass each, one weight in memory at a time.
 
 Handing the whole model to protobuf holds every weight three times (ours, its message, its
 string). A protobuf message is only its fields one after the other, each with a length before it;
@@ -15,8 +15,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from onnxpert.core.types import Saved
-from onnxpert.save.skeleton import NOWHERE, Place, large_weights, skeleton
-from onnxpert.save.weight import Bytes, Weight, identity, payload, refuse_fake
+from onnxpert.save import unfilled
+from onnxpert.save.layout import NOWHERE, Place, lay_out
+from onnxpert.save.skeleton import large_weights, skeleton
+from onnxpert.save.weight import Bytes, Weight, is_fake, payload, refuse_fake
 
 if TYPE_CHECKING:
     import onnx
@@ -31,12 +33,35 @@ INITIALIZER_TAG = bytes([5 << 3 | 2])  # of GraphProto
 RAW_DATA_TAG = bytes([9 << 3 | 2])  # of TensorProto
 
 
-def write(model: ir.Model, path: Path, *, external_data: bool, digest: bool) -> Saved:
+def write(
+    model: ir.Model,
+    path: Path,
+    *,
+    external_data: bool | int,
+    digest: bool,
+    kept: Mapping[str, Place] | None = None,
+    later: bool = False,
+) -> Saved:
+    """`kept` are places of weights in files that are there already; `later`: fake ones have none."""
     weights = large_weights(model)
-    refuse_fake(weights)
-    if external_data or sum(weight.nbytes for weight in weights.values()) > IN_FILE_BYTES:
-        return _write_beside(model, path, weights, digest)
-    return _write_inside(model, path, weights, digest)
+    elsewhere = dict(kept or {})
+    if later:
+        elsewhere |= {name: unfilled.PLACE for name, one in weights.items() if is_fake(one)}
+    rest = {name: weight for name, weight in weights.items() if name not in elsewhere}
+    refuse_fake(rest)
+    beside: dict[str, Place] = {}
+    if external_data or sum(weight.nbytes for weight in rest.values()) > IN_FILE_BYTES:
+        beside = lay_out(
+            rest, path.name, None if isinstance(external_data, bool) else external_data
+        )
+        rest = {}
+    proto = skeleton(model, {**elsewhere, **beside, **dict.fromkeys(rest, NOWHERE)})
+    if later and len(elsewhere) > len(kept or {}):
+        unfilled.mark(proto)
+    sink = _Sink(digest)
+    _write_model(proto, path, rest, sink)
+    _write_data(beside, path, weights, sink)
+    return sink.saved()
 
 
 class _Sink:
@@ -74,44 +99,37 @@ class _Sink:
         return Saved(self._files[0], tuple(self._files), self._bytes, sha256)
 
 
-def _write_inside(
-    model: ir.Model, path: Path, weights: Mapping[str, Weight], digest: bool
-) -> Saved:
-    proto = skeleton(model, dict.fromkeys(weights, NOWHERE))
-    heads = _take_out(proto.graph, weights)
+def _write_model(
+    proto: onnx.ModelProto, path: Path, inside: Mapping[str, Weight], sink: _Sink
+) -> None:
+    """The file itself, with the weights that go inside."""
+    heads = _take_out(proto.graph, inside)
     graph = proto.graph.SerializeToString()
     proto.ClearField("graph")
     # Everything before the bytes of a weight, so that the lengths around it are known.
-    frames = {name: _frame(head, weights[name].nbytes) for name, head in heads.items()}
-    length = len(graph) + sum(len(frame) + weights[name].nbytes for name, frame in frames.items())
-    sink = _Sink(digest)
+    frames = {name: _frame(head, inside[name].nbytes) for name, head in heads.items()}
+    length = len(graph) + sum(len(frame) + inside[name].nbytes for name, frame in frames.items())
     with sink.open(path):
         sink.write(proto.SerializeToString() + GRAPH_TAG + _varint(length) + graph)
         for name, frame in frames.items():
             sink.write(frame)
-            sink.write(payload(weights[name]))
-    return sink.saved()
+            sink.write(payload(inside[name]))
 
 
-def _write_beside(
-    model: ir.Model, path: Path, weights: Mapping[str, Weight], digest: bool
-) -> Saved:
-    data = path.with_name(path.name + ".data")
-    places = _lay_out(weights, data.name)
-    sink = _Sink(digest)
-    with sink.open(path):
-        sink.write(skeleton(model, places).SerializeToString())
-    if not places:  # nothing is large enough to be worth a second file
-        return sink.saved()
-    end = 0
-    with sink.open(data):
-        for name, place in places.items():
-            if place.offset < end:  # shares the place of one that is written already
-                continue
-            sink.write(bytes(place.offset - end))
-            sink.write(payload(weights[name]))
-            end = place.offset + place.length
-    return sink.saved()
+def _write_data(
+    places: Mapping[str, Place], path: Path, weights: Mapping[str, Weight], sink: _Sink
+) -> None:
+    """The files beside it, one after the other; the places of each are in order."""
+    for location in dict.fromkeys(place.location for place in places.values()):
+        end = 0
+        with sink.open(path.with_name(location)):
+            for name, place in places.items():
+                # One before the end shares the place of a weight that is written already.
+                if place.location != location or place.offset < end:
+                    continue
+                sink.write(bytes(place.offset - end))
+                sink.write(payload(weights[name]))
+                end = place.offset + place.length
 
 
 def _take_out(graph: onnx.GraphProto, names: Iterable[str]) -> dict[str, bytes]:
@@ -142,20 +160,3 @@ def _varint(number: int) -> bytes:
         number >>= 7
     out.append(number)
     return bytes(out)
-
-
-def _lay_out(weights: Mapping[str, Weight], location: str) -> dict[str, Place]:
-    """A place for each weight in the order of the graph; tied ones share theirs."""
-    places: dict[str, Place] = {}
-    seen: dict[object, Place] = {}
-    end = 0
-    for name, weight in weights.items():
-        key = (identity(weight), weight.dtype, tuple(weight.shape))
-        if key not in seen:
-            # Whole pages can be mapped into memory; a cache line is enough for the small ones.
-            unit = 4096 if weight.nbytes >= 1 << 20 else 64
-            offset = -(-end // unit) * unit
-            seen[key] = Place(location, offset, weight.nbytes)
-            end = offset + weight.nbytes
-        places[name] = seen[key]
-    return places

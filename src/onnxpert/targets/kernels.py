@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 _OPEN = 2**31 - 1  # the end of a range that no newer kernel has closed
 
@@ -39,6 +40,10 @@ class Kernels:
             kernel.serves(since) and kernel.takes(types)
             for kernel in self.table.get((domain, op_type), ())
         )
+
+    def knows(self, domain: str, op_type: str, since: int) -> bool:
+        """Whether it runs in any type."""
+        return any(kernel.serves(since) for kernel in self.table.get((domain, op_type), ()))
 
 
 # In bfloat16 these have kernels in 1.31 and not in all of 1.17, 1.20 and 1.23, whose tables are the
@@ -86,4 +91,27 @@ def _read(provider: str) -> Kernels | None:
         first, last = one.version_range
         kernel = Kernel(first, last, types)
         found.setdefault((one.domain, one.op_name), []).append(kernel)
+    return Kernels({key: tuple(kernels) for key, kernels in found.items()})
+
+
+@cache
+def stored(name: str) -> Kernels:
+    """A table that is kept here, of a runtime that need not be: `tools/read_kernels.py` writes it."""
+    text = (Path(__file__).with_name("tables") / f"{name}.txt").read_text(encoding="utf-8")
+    return parse(line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def parse(lines: Iterable[str]) -> Kernels:
+    """`Add 13-13 T=float,int32`, or `com.microsoft::Gelu 1- T=float`."""
+    found: dict[tuple[str, str], list[Kernel]] = {}
+    for line in lines:
+        operator, versions, *variables = line.split()
+        domain, _, name = operator.rpartition("::")
+        first, _, last = versions.partition("-")
+        types = {
+            variable: frozenset(f"tensor({kind})" for kind in kinds.split(","))
+            for variable, _, kinds in (each.partition("=") for each in variables)
+        }
+        kernel = Kernel(int(first), int(last) if last else _OPEN, types)
+        found.setdefault((domain, name), []).append(kernel)
     return Kernels({key: tuple(kernels) for key, kernels in found.items()})

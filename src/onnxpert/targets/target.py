@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from onnxpert.core.errors import UsageError
+from onnxpert.targets.capabilities import Capabilities
 
 # A runtime's input and output arrays, numpy's; bfloat16 and float8 are numpy arrays of ml_dtypes.
 Array: TypeAlias = Any
+_UNKNOWN = Capabilities("")
 # Feeds by input name in, every output of the file in its order out.
 Run: TypeAlias = Callable[[Mapping[str, Array]], list[Array]]
 
@@ -27,6 +29,10 @@ class Target:
     open: Callable[..., Run]  # raises whatever the runtime raises when it refuses the file
     limits: Callable[[], tuple[int, int] | None]  # (opset, IR) the installed runtime takes
     about: str
+    capabilities: Capabilities = _UNKNOWN
+    absent: Callable[[], str] = lambda: ""  # why it cannot run here; "": it can
+    install: str = ""  # what to do about that
+    stand_in: str = ""  # the target that the proof runs on then; "": there is none
 
     def with_kernels(self, libraries: tuple[str, ...]) -> Target:
         """The same, with the kernels of custom operators; UsageError where it takes none."""
@@ -51,13 +57,28 @@ def target(
     opsets: range,
     default_opset: int,
     limits: Callable[[], tuple[int, int] | None] = lambda: None,
+    capabilities: Capabilities = _UNKNOWN,
+    absent: Callable[[], str] = lambda: "",
+    install: str = "",
+    stand_in: str = "",
 ) -> Callable[[Callable[..., Run]], Target]:
     """Make a `Target` of a function that opens a file and returns how to run it.
 
-    One that also has a parameter `libraries` can run custom operators from kernel libraries."""
+    One that also has a parameter `libraries` can run custom operators from kernel libraries. Where
+    the runtime is not there, `absent` says why, and proofs run on the target `stand_in`."""
 
     def decorate(open_file: Callable[..., Run]) -> Target:
-        about = inspect.getdoc(open_file) or ""
-        return Target(name, opsets, default_opset, open_file, limits, about)
+        return Target(
+            name,
+            opsets,
+            default_opset,
+            open_file,
+            limits,
+            inspect.getdoc(open_file) or "",
+            capabilities,
+            absent,
+            install,
+            stand_in,
+        )
 
     return decorate

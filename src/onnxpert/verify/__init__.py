@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from onnxpert.core.types import Captured, Loaded, Lowered, Randomness, Verified, replace
 from onnxpert.targets.target import Array, Target
 
-__all__ = ["example_feeds", "localise", "verify"]
+__all__ = ["calibration_feeds", "example_feeds", "localise", "measure", "verify"]
 
 if TYPE_CHECKING:
-    from onnxpert.core.types import Divergence
+    from onnxpert.core.types import Accuracy, Divergence
 
 
 def verify(
@@ -21,16 +21,20 @@ def verify(
     target: Target,
     *,
     sizes: Sequence[Mapping[str, int]] = (),
+    far: Sequence[str] = (),
     seed: int = 0,
     randomness: Randomness | None = None,
     captured: Captured | None = None,
     computed_in: str = "",
+    undetermined: bool = False,
 ) -> Verified:
     """Compare the file at `path`, from whatever exporter, with the model and example of `loaded`.
 
     `sizes` are further ones to try, by the names of the file's dimensions; those outside of what
-    was asked (or, where nothing was, of what the file promises) are left out. `randomness` is what
+    was asked (or, where nothing was, of what the file promises) are left out. Those named in `far` are
+    also tried as large as a second of the model's time allows. `randomness` is what
     is known of the part that chance has; with `captured`, both sides of its branches are looked for.
+    With `undetermined`, what torch leaves open may be chosen by the file.
     What the model or the runtime do is in the result. Raises UsageError when there is no such
     file, when its inputs cannot be matched with the example, or when the runtime is missing."""
     from onnxpert.verify.proof import prove
@@ -40,10 +44,12 @@ def verify(
         path,
         target,
         sizes=sizes,
+        far=far,
         seed=seed,
         randomness=randomness,
         captured=captured,
         computed_in=computed_in,
+        undetermined=undetermined,
     )
     if not loaded.states or not verified.rows:
         return verified
@@ -61,6 +67,23 @@ def example_feeds(loaded: Loaded, path: Path) -> dict[str, Array]:
 
     inputs = bind(loaded, facts(read(path)))
     return inputs.feeds(inputs.build(cases.example(inputs), 0))
+
+
+def calibration_feeds(loaded: Loaded, path: Path, made: int) -> list[dict[str, Array]]:
+    """What a quantiser measures: the user's calibration inputs as the file takes them.
+
+    Without any, the example, the further examples and `made` others drawn from the example's
+    values. Raises UsageError for an input of other sizes than the file takes."""
+    from onnxpert.verify.calibration import feeds
+
+    return feeds(loaded, path, made)
+
+
+def measure(loaded: Loaded, before: Path, after: Path, target: Target) -> tuple[Accuracy, ...]:
+    """A file that need not give the same, and the one it was made of, against the model."""
+    from onnxpert.verify.accuracy import measured
+
+    return measured(loaded, before, after, target)
 
 
 def localise(

@@ -38,8 +38,11 @@ def to_tensor(array: Array) -> torch.Tensor:
     array = np.asarray(array)
     name = array.dtype.name
     if name != "bfloat16" and not name.startswith("float8"):
-        # Outputs of a runtime may be read-only or not contiguous: torch wants neither.
-        return torch.from_numpy(np.array(array, order="C"))
+        # Outputs of a runtime may be read-only or not contiguous: torch wants neither. And C has
+        # two names for an integer of 64 bits, of which torch knows one.
+        own = np.array(array, order="C")
+        wide = own.dtype.kind in "iu" and own.itemsize == 8
+        return torch.from_numpy(own.view(f"{own.dtype.kind}8") if wide else own)
     bits = np.array(array, order="C").reshape(-1).view(f"i{array.itemsize}")
     dtype = getattr(torch, name)
     return torch.from_numpy(bits).view(dtype).reshape(array.shape)

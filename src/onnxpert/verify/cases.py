@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnxpert.verify.inputs import Case, Inputs, Values
+from onnxpert.verify.inputs import LONE, Case, Inputs, Values, is_lone
 
 MOST_CASES = 8
 MOST_ATTEMPTS = 24  # a model that refuses most sizes shall not keep us for ever
@@ -15,6 +15,8 @@ EXAMPLE = "example"
 OTHER_VALUES = "other values"
 SHUFFLED = " (shuffled)"
 REPEATED = " (repeated values)"
+_FAR = (1031, 521, 263, 131)  # the first that the model takes
+_FAR_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,21 @@ def at(inputs: Inputs, sizes: Sequence[Mapping[str, int]]) -> tuple[Wish, ...]:
     return tuple(_resized(inputs, [change]) for change in changes if change)
 
 
+def far(inputs: Inputs, name: str, seconds: float) -> Wish | None:
+    """A size a good deal larger, by what the example takes: a block of 128 has a second one there."""
+    example = inputs.example.get(name)
+    if example is None:
+        return None
+    sizes = [
+        size
+        for size in _FAR
+        if size > example
+        and seconds * size / max(example, 1) <= _FAR_SECONDS
+        and _asked(inputs, name, size)
+    ]
+    return _resized(inputs, [{name: size} for size in sizes]) if sizes else None
+
+
 def _asked(inputs: Inputs, name: str, size: int) -> bool:
     low, high = inputs.asked.get(name, (1, None))
     return low <= size and (high is None or size <= high)
@@ -67,6 +84,7 @@ def remade(name: str, sizes: Mapping[str, int]) -> Case:
         OTHER_VALUES + SHUFFLED: Values.SHUFFLED,
     }
     values |= {turned: kind for kind, turned in _TURNED.items()}
+    values |= {_lone(number): kind for kind, number in LONE.items()}
     values |= {f"{_TURNED[Values.WILD]} ({number})": Values.WILD for number in range(_DRAWS)}
     resized = Values.REPEATED if name.endswith(REPEATED) else Values.SHUFFLED
     return Case(name, sizes, values.get(name, resized))
@@ -110,6 +128,10 @@ def wishes(inputs: Inputs) -> Iterator[Wish]:
             for extra, values in (("", Values.WILD), (SHUFFLED, Values.SHUFFLED))
         )
     )
+    lone = [leaf.value for leaf in inputs.loaded.leaves if is_lone(leaf.value)]
+    for values, number in LONE.items():
+        if any(int(value) != number for value in lone):
+            yield Wish((Case(_lone(number), inputs.example, values),))
     if len(varying) > 2:
         lowest = {ladder.name: ladder.smaller[0] for ladder in varying if ladder.smaller}
         yield _resized(inputs, [lowest])
@@ -118,6 +140,10 @@ def wishes(inputs: Inputs) -> Iterator[Wish]:
     if len(varying) > 1:
         for ladder in varying:
             yield _resized(inputs, [{ladder.name: size} for size in ladder.larger])
+
+
+def _lone(number: int) -> str:
+    return f"whole numbers {number}"
 
 
 def _resized_together(inputs: Inputs, ladders: list[_Ladder]) -> Wish:

@@ -72,9 +72,13 @@ def differs_in_signs(want: Any, got: Array) -> bool:
     answer = to_tensor(got)
     if _form_problem(want, answer) or not want.numel():
         return False
-    product = want.double() * answer.double()
+    answer = answer.double()  # float8 has no arithmetic of its own
+    product = want.double() * answer
     turned = (product.sum(axis, keepdim=True) < 0 for axis in (-1, -2))
-    return any(not compare(want, to_array(answer.where(~t, -answer))).problem for t in turned)
+    return any(
+        not compare(want, to_array(answer.where(~t, -answer).to(want.dtype))).problem
+        for t in turned
+    )
 
 
 def _as_tensor(want: Any, answer: torch.Tensor) -> torch.Tensor:

@@ -20,6 +20,7 @@ BUDGET_SECONDS = 5.0
 ELEMENTS = 64  # of one output, spread over it
 _WHOLE = 5  # numbers that are of the whole draw
 MISFIRE = 1e-10  # of one number; there are 69 of an output
+NOTHING = 1e-7  # beside the largest element of its draw: what a runtime may well round to zero
 
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
 Draw = Callable[[int], Sequence[Any]]  # the outputs of one more draw, as arrays
@@ -64,6 +65,8 @@ def _numbers(output: Any) -> Numbers:
     flat = np.nan_to_num(array.reshape(-1).astype(np.float64), nan=np.inf, posinf=np.inf)
     if not flat.size:
         return np.zeros(_WHOLE)
+    finite = np.abs(flat, out=np.zeros_like(flat), where=np.isfinite(flat))
+    flat[np.isfinite(flat) & (finite < NOTHING * finite.max())] = 0
     some = flat[np.linspace(0, flat.size - 1, min(flat.size, ELEMENTS)).astype(int)]
     with np.errstate(all="ignore"):
         whole = [flat.size, flat.mean(), flat.std(), flat.min(), flat.max()]

@@ -37,6 +37,9 @@ class Values(StrEnum):
     HIGHER = "higher"
     LOWER = "lower"
     NAN = "nan"
+    LONE_ZERO = "lone zero"  # a whole number that stands alone is this; the others are shuffled
+    LONE_ONE = "lone one"
+    LONE_TWO = "lone two"
     EXAMPLE = "example"  # untouched
 
 
@@ -229,6 +232,8 @@ def _valued(
     wide = torch.float32 if dtype_name(value).startswith("float8") else _WIDER.get(value.dtype)
     example = value.detach().to(wide or value.dtype)
     sized = _resized(example, shape)
+    if values in LONE and is_lone(value):
+        return torch.full_like(value, LONE[values])
     if values in _TURNS:
         return _TURNS[values](sized).to(value.dtype)
     if sized.numel() and values is not Values.REPEATED:
@@ -243,6 +248,16 @@ def _valued(
         if ordered and (sized.is_floating_point() or _are_edges(example)):
             sized = sized.sort(-1).values
     return sized.to(value.dtype)
+
+
+LONE = {Values.LONE_ZERO: 0, Values.LONE_ONE: 1, Values.LONE_TWO: 2}
+
+
+def is_lone(value: Any) -> bool:
+    """One whole number: a count or a place, which a model may turn or pick by."""
+    if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.dtype is torch.bool:
+        return False
+    return not (value.is_floating_point() or value.is_complex() or value.is_quantized)
 
 
 def _one_nan(values: torch.Tensor) -> torch.Tensor:

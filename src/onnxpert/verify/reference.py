@@ -13,13 +13,15 @@ import torch
 
 from onnxpert.core.flatten import flatten_outputs
 from onnxpert.core.memory import Memory
-from onnxpert.core.types import Loaded
+from onnxpert.core.types import Choice, Loaded
 from onnxpert.core.whereabouts import followed
 from onnxpert.verify.arrays import to_array
 from onnxpert.verify.compare import compare
 from onnxpert.verify.messages import one_line
 from onnxpert.verify.patience import Patience
 from onnxpert.verify.precision import Watch, coarsest
+from onnxpert.verify.roundings import Jolts, rounds_by_hand
+from onnxpert.verify.settling import Settling
 
 Output: TypeAlias = Any  # a tensor, or a Python number
 _SPREAD = 0x9E3779B97F4A7C15  # neighbouring seeds draw alike
@@ -73,7 +75,29 @@ class Reference:
     def draw(self, leaves: Sequence[Any], turn: int) -> tuple[Output, ...]:
         """An answer with a seed of its own, as far from the others as seeds can be."""
         try:
-            return self._outputs(leaves, (self._seed + (turn + 1) * _SPREAD) % 2**63)
+            return self._outputs(leaves, _seed_of(self._seed, turn))
+        finally:
+            self._state.restore()
+
+    def jolted(self, leaves: Sequence[Any], turn: int) -> tuple[Output, ...] | None:
+        """An answer with some of its roundings moved; None from a model that rounds nothing."""
+        jolts = Jolts(self._seed + turn, rounds_by_hand(self._model))
+        try:
+            outputs = self._outputs(leaves, self._seed, jolts)
+        except RefusedError:
+            return None
+        finally:
+            self._state.restore()
+        return outputs if jolts.met else None
+
+    def settled(
+        self, leaves: Sequence[Any], turn: int | None = None
+    ) -> tuple[tuple[Output, ...], tuple[Choice, ...]]:
+        """The answer with all that torch leaves open chosen as files choose, and what was chosen."""
+        settling = Settling()
+        seed = self._seed if turn is None else _seed_of(self._seed, turn)
+        try:
+            return self._outputs(leaves, seed, settling), tuple(sorted(settling.made))
         finally:
             self._state.restore()
 
@@ -127,7 +151,7 @@ class Reference:
         return {parameter.dtype for parameter in self._model.parameters()}
 
     def _outputs(
-        self, leaves: Sequence[Any], seed: int, watch: Watch | None = None
+        self, leaves: Sequence[Any], seed: int, watch: Watch | Jolts | Settling | None = None
     ) -> tuple[Output, ...]:
         args, kwargs = self._loaded.rebuild([self._prepared(*pair) for pair in self._pairs(leaves)])
         with (
@@ -158,6 +182,10 @@ class Reference:
         return copy.to(getattr(torch, cast)) if cast else copy
 
 
+def _seed_of(first: int, turn: int) -> int:
+    return (first + (turn + 1) * _SPREAD) % 2**63
+
+
 def _sow(seed: int) -> None:
     # torch.manual_seed formats a whole stack for each kind of device that is not there.
     torch.default_generator.manual_seed(seed)
@@ -170,4 +198,6 @@ def _copied(leaf: Output) -> Output:
         return leaf
     if leaf.dtype is torch.complex32:  # no array has it: compared as the pairs that a file gives
         return torch.view_as_real(leaf.detach().resolve_conj()).clone()
+    if leaf.is_quantized:  # the file gives the numbers that its integers stand for
+        return leaf.detach().dequantize()
     return leaf.detach().clone()

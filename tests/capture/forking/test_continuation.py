@@ -68,3 +68,12 @@ def test_an_exception_may_lead_to_its_handler() -> None:
         return found
 
     assert "fallback" in run(1)
+
+
+def test_the_second_half_of_an_and_may_be_read() -> None:
+    def run(first: int, second: int) -> Any:
+        found = here()
+        both = first and second
+        return found, both
+
+    assert run(1, 2)[0] == {"first", "second"}

@@ -9,6 +9,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, TypeAlias
@@ -22,6 +23,7 @@ Path: TypeAlias = tuple[Hashable, ...]
 State: TypeAlias = tuple[tuple[Path, Any], ...]  # where a value is held, and which
 
 _FAST = re.compile(r"(LOAD|STORE|DELETE)_FAST")
+_ALWAYS = re.compile(r"JUMP_(?!IF)")  # `JUMP_IF_FALSE_OR_POP` may go on to the next instruction
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
 _DEEPEST = 6
 _LAYERS = tuple(
@@ -40,7 +42,7 @@ def state(frame: FrameType, known: Callable[[Any], Any], attributes: Attributes)
     while here is not None and here.f_code is not Flat.forward.__code__:
         if _runs_model(here.f_code.co_filename):
             found.append(((depth,), (here.f_code, _written(here.f_code, here.f_lasti))))
-            values = here.f_locals
+            values = dict(here.f_locals)
             for name in sorted(live(here.f_code, here.f_lasti) & values.keys()):
                 if not attributes.holds(values[name]):
                     found += _leaves((depth, name), values[name], known, _DEEPEST)
@@ -62,7 +64,7 @@ def in_while(frame: FrameType) -> bool:
     while here is not None and here.f_code is not Flat.forward.__code__:
         loops = _loops_around(here.f_code, here.f_lasti)
         if loops and _runs_model(here.f_code.co_filename):
-            return loops[-1].opname != "FOR_ITER"
+            return not loops[-1].is_for
         here = here.f_back
     return False
 
@@ -157,38 +159,46 @@ def live(code: CodeType, instruction: int) -> frozenset[str]:
     after = _liveness(code)
     # Within a call Python may stand at the caches behind the instruction itself.
     at = max(offset for offset in after if offset <= instruction)
-    turns = [_targets(code, loop) for loop in _loops_around(code, instruction)]
+    turns = [loop.targets for loop in _loops_around(code, instruction)]
     return frozenset().union(after[at], _cells(code), *turns)
 
 
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """From the first instruction that is run again to the jump back."""
+
+    start: int
+    end: int
+    is_for: bool
+    targets: frozenset[str]  # what a `for` counts with: nothing else tells how far it has come
+
+
 @functools.cache
-def _loops(code: CodeType) -> tuple[tuple[dis.Instruction, int], ...]:
-    """The first instruction of every loop, and the offset of its last."""
+def _loops(code: CodeType) -> tuple[_Loop, ...]:
     instructions = {one.offset: one for one in dis.get_instructions(code)}
     ends: dict[int, int] = {}
     for one in instructions.values():
-        jumps = one.opcode in dis.hasjrel or one.opcode in dis.hasjabs
-        if jumps and one.argval <= one.offset:
+        if _is_jump(one) and one.argval <= one.offset:
             ends[one.argval] = max(one.offset, ends.get(one.argval, 0))
-    return tuple((instructions[start], end) for start, end in sorted(ends.items()))
+    return tuple(
+        _Loop(start, end, instructions[start].opname == "FOR_ITER", _targets(code, start))
+        for start, end in sorted(ends.items())
+    )
 
 
-def _loops_around(code: CodeType, instruction: int) -> list[dis.Instruction]:
-    """The first instruction of each, the outermost first."""
-    return [start for start, end in _loops(code) if start.offset <= instruction <= end]
+def _loops_around(code: CodeType, instruction: int) -> list[_Loop]:
+    """The outermost first."""
+    return [loop for loop in _loops(code) if loop.start <= instruction <= loop.end]
 
 
-@functools.cache
-def _targets(code: CodeType, loop: dis.Instruction) -> frozenset[str]:
-    """What a `for` counts with: how far its iterator has come, nothing else in a frame tells."""
+def _targets(code: CodeType, start: int) -> frozenset[str]:
     names: set[str] = set()
-    if loop.opname == "FOR_ITER":
-        behind = (one for one in dis.get_instructions(code) if one.offset > loop.offset)
-        for one in behind:
-            if one.opname.startswith("STORE_FAST"):
-                names.update(one.argval if isinstance(one.argval, tuple) else (one.argval,))
-            elif not one.opname.startswith("UNPACK"):
-                break
+    loop, *behind = (one for one in dis.get_instructions(code) if one.offset >= start)
+    for one in behind if loop.opname == "FOR_ITER" else ():
+        if one.opname.startswith("STORE_FAST"):
+            names.update(one.argval if isinstance(one.argval, tuple) else (one.argval,))
+        elif not one.opname.startswith("UNPACK"):
+            break
     return frozenset(names)
 
 
@@ -229,11 +239,14 @@ def _followers(code: CodeType, instructions: list[dis.Instruction]) -> dict[int,
     follow: dict[int, list[int]] = {}
     for one, then in zip(instructions, [*instructions[1:], None], strict=True):
         places = [entry.target for entry in handlers if entry.start <= one.offset < entry.end]
-        jumps = one.opcode in dis.hasjrel or one.opcode in dis.hasjabs
-        if jumps:
+        if _is_jump(one):
             places.append(one.argval)
-        leaves = one.opname in _ENDS or (jumps and one.opname.startswith("JUMP_"))
+        leaves = one.opname in _ENDS or _ALWAYS.match(one.opname)
         if then is not None and not leaves:
             places.append(then.offset)
         follow[one.offset] = places
     return follow
+
+
+def _is_jump(one: dis.Instruction) -> bool:
+    return one.opcode in dis.hasjrel or one.opcode in dis.hasjabs

@@ -15,6 +15,7 @@ from typing import Any
 
 from onnxpert.capture.entering import enter
 from onnxpert.capture.flat import fed
+from onnxpert.capture.forking.flattening import FlatScope, without_reads
 from onnxpert.capture.forking.joining import SidesDifferError, joined
 from onnxpert.capture.forking.meeting import alike, meet
 from onnxpert.capture.forking.paths import (
@@ -32,7 +33,7 @@ from onnxpert.capture.forking.paths import (
 )
 from onnxpert.capture.forking.runs import Record, Run, Runs, TooManyPathsError
 from onnxpert.capture.forking.traces import Asked, Expr, Look, Number, Step, UnlikeError, steps_in
-from onnxpert.capture.forking.weaving import Loom
+from onnxpert.capture.forking.weaving import Loom, Scope
 from onnxpert.capture.guards import guards_of
 from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.core.source import location, of_exception
@@ -66,6 +67,21 @@ def forked(loaded: Loaded, record: Record) -> Captured:
     woven = _woven(loaded, first, part, explorer)
     about_sizes = not any(asked.question.about_data for asked in first.asked)
     return replace(woven, plain=plain if about_sizes else None, left_open=plain.left_open)  # type: ignore[no-any-return]
+
+
+def flat(loaded: Loaded, record: Record) -> Captured:
+    """The model with every side of its branches computed, and chosen by value. Raises where that
+    would be something else."""
+    runs = Runs(loaded, record)
+    first = runs.completed((), runs.first)
+    if isinstance(first, Exception):
+        raise first
+    if not first.asked:
+        return first.captured
+    explorer = Explorer(runs)
+    woven = _woven(loaded, first, explorer.explored(first, 0, 0, None), explorer, FlatScope)
+    without_reads(woven.root.graph)
+    return replace(woven, branches=())  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,11 +385,13 @@ def _sizes_of(out: Any) -> tuple[Expr, ...]:
 # ---- one graph -----------------------------------------------------------------------------
 
 
-def _woven(loaded: Loaded, first: Run, part: Part, explorer: Explorer) -> Captured:
+def _woven(
+    loaded: Loaded, first: Run, part: Part, explorer: Explorer, scope: type[Scope] = Scope
+) -> Captured:
     mode = new_fake_mode()
     recorder = Recorder(mode, {}, loaded.whole)
     values = [enter(recorder, index, leaf) for index, leaf in enumerate(fed(loaded))]
-    loom = Loom(mode)
+    loom = Loom(mode, scope)
     for step, value in zip(first.inputs, values, strict=False):
         loom.input(step, value)
     _learn(mode.shape_env, explorer)
@@ -401,6 +419,8 @@ def _learn(environment: Any, explorer: Explorer) -> None:
             environment.evaluate_expr(expr)
         if all(known.expr != expr for known in environment.guards):
             environment.guards.append(guard)
+    # Nobody's line makes an assumption here: it is the line that made it in the run.
+    environment.guards[:] = [guards.get(known.expr, known) for known in environment.guards]
 
 
 def _branches(items: Sequence[Item]) -> list[Branch]:

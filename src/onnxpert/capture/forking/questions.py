@@ -36,7 +36,7 @@ Expr: TypeAlias = Any  # sympy.Expr
 _MACHINERY = frozenset({sym_node.__file__, symbolic_shapes.__file__, torch.__file__})
 _OURS = os.path.dirname(recorder.__file__) + os.sep  # the whole stage asks on the model's behalf
 _PRIVATE = f"{os.sep}torch{os.sep}_"
-_USER = 3
+USER = 3
 _SMALLEST = (1, 0)  # torch takes these for constants; to a model they are sizes like any other
 _PATIENCE = 8
 _MOST_QUESTIONS = 256  # in one run: a `while` that no answer of ours ends
@@ -63,9 +63,12 @@ class Question:
 class Asking(Frugal):
     """A shape environment that is asked, answers by a plan, and keeps the questions."""
 
-    def __init__(self, plan: Sequence[bool], thorough: bool, **settings: Any) -> None:
+    def __init__(
+        self, plan: Sequence[bool], thorough: bool, doubted: frozenset[str], **settings: Any
+    ) -> None:
         super().__init__(**settings)
         self._thorough = thorough  # libraries may ask about sizes, not only the user's own code
+        self._doubted = doubted  # assumptions on sizes that are questions, whoever makes them
         self.left_open = False  # whether one did, and was answered for the example's sizes only
         self.questions: list[Question] = []
         self.look: Callable[[FrameType], tuple[fx.Node | None, str, Any]] | None = None
@@ -77,16 +80,19 @@ class Asking(Frugal):
         if self.look is not None and not _is_condition(orig_expr):
             self._note_number(orig_expr)
         if not self._is_open(orig_expr, rest, options):
+            spare = rest[3] if len(rest) > 3 else options.get("fallback_value")
+            if spare is not None and self._doubted and self._doubts(orig_expr):
+                return sympy.sympify(spare)  # right for all sizes, as torch has it
             return super().evaluate_expr(orig_expr, *rest, **options)
         asker = _asker()
         if asker is None:
-            return super().evaluate_expr(orig_expr, *rest, **options)
+            return self._assumed(orig_expr, *rest, **options)
         if free_unbacked_symbols(orig_expr):
             return self._about_data(asker, orig_expr, *rest, **options)
         who = ownership(asker.f_code.co_filename)
-        if who < (1 if self._thorough else _USER):
+        if who < (1 if self._thorough else USER):
             self.left_open |= bool(who)
-            return super().evaluate_expr(orig_expr, *rest, **options)
+            return self._assumed(orig_expr, *rest, **options)
         return self._about_sizes(asker, orig_expr, *rest, **options)
 
     def _is_open(self, expr: Expr, rest: Sequence[Any], options: dict[str, Any]) -> bool:
@@ -106,7 +112,7 @@ class Asking(Frugal):
     def _note_number(self, expr: Expr) -> None:
         asker = _wanter()
         names = {"float", "int", "math"}.intersection(asker.f_code.co_names)
-        least = 1 if self._thorough or free_unbacked_symbols(expr) else _USER
+        least = 1 if self._thorough or free_unbacked_symbols(expr) else USER
         if expr.free_symbols and names and ownership(asker.f_code.co_filename) >= least:
             self.numbers_wanted.append(asker.f_globals)
 
@@ -139,6 +145,21 @@ class Asking(Frugal):
             self._known[expr] = bool(answer)
             self._ask(asker, expr, bool(answer), about_data=False)
         return answer
+
+    def _assumed(self, expr: Expr, *rest: Any, **options: Any) -> Any:
+        """The example's answer, which is a question only if it is known not to hold for all sizes."""
+        before = len(self.guards)
+        answer = super().evaluate_expr(expr, *rest, **options)
+        for guard in self.guards[before:] if self._doubted else ():
+            # As it was assumed, on either side: every run shall know the question again.
+            for condition, holds in ((guard.expr, True), (sympy.Not(guard.expr), False)):
+                if str(condition) in self._doubted and condition not in self._known:
+                    self._known[condition] = holds
+                    self._ask(_nearest(), condition, holds, about_data=False)
+        return answer
+
+    def _doubts(self, expr: Expr) -> bool:
+        return any(str(side) in self._doubted for side in (expr, sympy.Not(expr)))
 
     def _is_otherwise_when_small(self, expr: Expr, answer: bool) -> bool:
         for symbol in expr.free_symbols:
@@ -198,15 +219,24 @@ def _wanter() -> FrameType:
     return frame
 
 
+def _nearest() -> FrameType:
+    """The frame of the model, or of a library that it calls, in which a question comes up."""
+    frame = sys._getframe(1)
+    while not ownership(frame.f_code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
 def _is_between(file: str) -> bool:
     """Neither the model nor torch's operators: what passes a question on."""
     return file in _MACHINERY or file.startswith(_OURS)
 
 
-def asking_mode(plan: Sequence[bool], thorough: bool) -> FakeTensorMode:
+def asking_mode(plan: Sequence[bool], thorough: bool, doubted: frozenset[str]) -> FakeTensorMode:
     environment = Asking(
         plan,
         thorough,
+        doubted,
         allow_scalar_outputs=True,
         allow_dynamic_output_shape_ops=True,
         duck_shape=False,

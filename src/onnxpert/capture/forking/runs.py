@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onnxpert.capture.flat import owner
 from onnxpert.capture.forking.continuation import Attributes, state
+from onnxpert.capture.forking.emptiness import open_emptiness
 from onnxpert.capture.forking.questions import Asking, Expr, asking_mode
 from onnxpert.capture.forking.size_choice import Choice, Sizes, axes, first_sizes, resized
 from onnxpert.capture.forking.softening import softened
@@ -37,6 +38,7 @@ _BEYOND_TORCH = frozenset(
         "UnsupportedOperatorException",
         "UnsupportedFakeTensorException",
         "MissingFakeError",
+        "UnreadQuantisedError",
         "NotImplementedError",
         "EndlessError",
     }
@@ -164,16 +166,13 @@ class Runs:
         made: list[Listener] = []
 
         def make(_: FakeTensorMode, *rest: Any) -> Listener:
-            made.append(
-                Listener(
-                    asking_mode(plan, self._loaded.thorough), owner(self._loaded.module), *rest
-                )
-            )
+            mode = asking_mode(plan, self._loaded.thorough, self._loaded.doubted)
+            made.append(Listener(mode, owner(self._loaded.module), *rest))
             return made[0]
 
         changed = {key: size for key, size in sizes.items() if size != self.first[key]}
         try:
-            with softened(self._homes):
+            with softened(self._homes), open_emptiness():
                 captured = self._record(resized(self._loaded, changed), make)
         except Exception as error:
             if not made or _is_beyond_torch(error):

@@ -95,7 +95,9 @@ class Choice:
         best: dict[tuple[int, int | None], int] | None = None
         most = (False, -1, 0)
         asked = wanted[-1][0].free_symbols if wanted else set()
-        for count, sizes in enumerate(self._candidates(now, wanted, asked)):
+        ties = _ties([*wanted, *liked])
+        for count, free in enumerate(self._candidates(now, wanted, asked)):
+            sizes = self._followed(free, now, ties)
             if count > _MOST_TRIALS:
                 break
             values = {self._symbols[key]: sympy.Integer(size) for key, size in sizes.items()}
@@ -127,6 +129,18 @@ class Choice:
                     sizes[axis.leaf, axis.axis] = axis.size(value)
             yield sizes
 
+    def _followed(
+        self, sizes: Mapping[tuple[int, int | None], int], now: Sizes, ties: Sequence[set[Expr]]
+    ) -> dict[tuple[int, int | None], int]:
+        """Sizes that are assumed to be equal stay equal when one of them moves."""
+        found = dict(sizes)
+        for tie in ties:
+            mine = [key for key, symbol in self._symbols.items() if symbol in tie]
+            moved = {found[key] for key in mine if found[key] != now[key]}
+            if len(moved) == 1:
+                found.update(dict.fromkeys(mine, *moved))
+        return found
+
     def _of(self, axis: Axis) -> Expr:
         return self._symbols.get((axis.leaf, axis.axis))
 
@@ -144,6 +158,17 @@ class Choice:
             if low <= value <= high and all(0 <= axis.size(value) <= _LARGEST for axis in group)
         ]
         return sorted(allowed, key=lambda value: (value < 2, abs(value - have), -value))
+
+
+def _ties(wishes: Iterable[Wish]) -> list[set[Expr]]:
+    """The sizes that shall be equal, each with all those that equal it."""
+    found: list[set[Expr]] = []
+    for condition, answer in wishes:
+        if answer and isinstance(condition, sympy.Eq) and all(s.is_Symbol for s in condition.args):
+            both = set(condition.args)
+            met = [tie for tie in found if tie & both]
+            found = [tie for tie in found if not tie & both] + [both.union(*met)]
+    return found
 
 
 def _holds(wish: Wish, values: Mapping[Expr, Expr]) -> bool:

@@ -78,7 +78,7 @@ def softened(homes: Iterable[dict[str, Any]]) -> Iterator[None]:
     homes = list(homes)
     with ExitStack() as stack:
         for home in homes:
-            stack.enter_context(patch.dict(home, {"float": SoftFloat, "int": SoftInt}))
+            stack.enter_context(_named(home, {"float": SoftFloat, "int": SoftInt}))
         if homes:
             for name, soft in _MATH.items():
                 plain = getattr(math, name)
@@ -86,8 +86,21 @@ def softened(homes: Iterable[dict[str, Any]]) -> Iterator[None]:
                 for home in homes:  # `from math import sqrt`
                     for alias, value in list(home.items()):
                         if value is plain:
-                            stack.enter_context(patch.dict(home, {alias: getattr(math, name)}))
+                            stack.enter_context(_named(home, {alias: getattr(math, name)}))
         yield
+
+
+@contextmanager
+def _named(home: dict[str, Any], meant: dict[str, Any]) -> Iterator[None]:
+    """Those names and no others: what else comes into the module meanwhile is there to stay."""
+    before = {name: home[name] for name in meant if name in home}
+    home.update(meant)
+    try:
+        yield
+    finally:
+        for name in meant:
+            home.pop(name, None)
+        home.update(before)
 
 
 def _either(plain: Callable[[Any], Any], soft: Callable[[Any], Any]) -> Callable[[Any], Any]:

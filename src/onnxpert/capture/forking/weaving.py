@@ -267,12 +267,12 @@ def _pad(side: Recorded, sources: Sequence[fx.Node]) -> None:
 class Loom:
     """The whole graph."""
 
-    def __init__(self, mode: FakeTensorMode) -> None:
+    def __init__(self, mode: FakeTensorMode, scope: type[Scope] = Scope) -> None:
         self.values = Values(mode)
         self.count: Iterator[int] = iter(range(10**9))
         self.branches: Iterator[int] = iter(range(10**9))
         self.inputs: list[GraphInput] = []
-        self.top = Scope(self, fx.Graph(), None)
+        self.top = scope(self, fx.Graph(), None)
         self._last: fx.Node | None = None
 
     def input(self, step: Step, example: Any = None) -> fx.Node:

@@ -6,6 +6,7 @@ differ made functions of the length, and what comes out is run once more with th
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onnxpert.capture.alignment import align
 from onnxpert.capture.entering import enter, tensor_names
@@ -22,34 +24,44 @@ from onnxpert.capture.holder import Recorded
 from onnxpert.capture.recorder import Recorder, new_fake_mode, recording
 from onnxpert.capture.rolling.fit import Lengths, generalise
 from onnxpert.capture.rolling.fold import fold
+from onnxpert.capture.rolling.pinned import (
+    Later,
+    PinnedReplay,
+    check_short,
+    is_given,
+    pinning_mode,
+    wanted,
+)
 from onnxpert.capture.rolling.prune import prune
 from onnxpert.capture.rolling.replay import Replay
 from onnxpert.capture.rolling.scope import NestingRecorder
+from onnxpert.capture.rolling.ties import Axis, frozen_axes
 from onnxpert.capture.rolling.trace import Element, Trace, UnalikeError
-from onnxpert.core.types import Captured, DimSpec, GraphInput, InputKind, InputLeaf, Loaded
+from onnxpert.core.types import Captured, DimSpec, Loaded
 
 logger = logging.getLogger(__name__)
 Record = Callable[[Loaded], Captured]
+PinnedRecord = Callable[[Loaded, FakeTensorMode], Captured]
 _MOST_NODES = 20_000  # of a trace: a longer one costs more than it is worth
 _MOST_SIZES = 3  # that vary independently
 _LONG = 32  # turns of a loop that need not be seen one by one
+Tried = tuple[int, int, int]
 # Even and odd, with a step of one and of two: what is floored or skips shows itself.
-_TRIED = (6, 7, 9)
+_TRIED: Tried = (6, 7, 9)
+SHORT: Tried = (4, 5, 7)  # the same where each turn costs several runs
 
 
 @dataclass(frozen=True, slots=True)
 class Varying:
     """Axes that have one size: those the user tied together, or one alone."""
 
-    axes: tuple[tuple[str, int, DimSpec], ...]  # input, axis, what was asked
+    # Input, axis (None: the input is the number itself), what was asked.
+    axes: tuple[tuple[str, int | None, DimSpec], ...]
     lower: int
     upper: int
 
     def size(self, spec: DimSpec, length: int) -> int:
         return spec.scale * length + spec.offset
-
-
-Axis = tuple[InputLeaf, int, DimSpec]
 
 
 class LongLoopError(BaseException):  # no Exception: what a model raises is something else
@@ -65,40 +77,34 @@ def impatient(recorder: Recorder, loaded: Loaded) -> Iterator[None]:
     """While on, a run that unrolls a long loop is broken off with LongLoopError."""
 
     def look() -> None:
-        axes = _frozen(loaded, recorder.inputs, recorder.graph)
-        if any(leaf.value.shape[axis] >= _LONG for leaf, axis, _ in axes):
+        axes = frozen_axes(loaded, recorder.inputs, recorder.graph)
+        if any(_example(one) >= _LONG for one in axes):
             raise LongLoopError(axes)
 
     recorder.watch = look
     yield
 
 
+def _example(one: Axis) -> int:
+    return int(one.leaf.value if one.axis is None else one.leaf.value.shape[one.axis])
+
+
 def frozen(captured: Captured) -> list[Axis]:
     """The dimensions that were to vary, and that the run took for a number."""
     if captured.loaded is None:
         return []
-    return _frozen(captured.loaded, captured.inputs, captured.root.graph)
+    return frozen_axes(captured.loaded, captured.inputs, captured.root.graph)
 
 
-def _frozen(loaded: Loaded, inputs: Sequence[GraphInput], graph: torch.fx.Graph) -> list[Axis]:
-    leaves = {leaf.name: leaf for leaf in fed(loaded)}
-    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
-    return [
-        (leaves[entry.name], axis, spec)
-        for entry, node in zip(inputs, placeholders, strict=True)
-        if entry.kind is InputKind.USER and entry.name in leaves
-        for axis, spec in leaves[entry.name].dims
-        if _is_number(node.meta["val"].shape[axis])
-    ]
-
-
-def rolled(loaded: Loaded, axes: Sequence[Axis], record: Record) -> Captured | None:
+def rolled(
+    loaded: Loaded, axes: Sequence[Axis], record: Record, tried: Tried = _TRIED
+) -> Captured | None:
     """The model with its frozen sizes free again, if that is how it is made."""
     sizes = _varying(axes)
     if not 0 < len(sizes) <= _MOST_SIZES:
         return None
     try:
-        lengths = _lengths(sizes)
+        lengths = _lengths(sizes, tried)
         runs = [_short(record(_resized(loaded, sizes, at))) for at in lengths]
         return _replayed(loaded, runs[-1], _elements(runs, lengths), sizes)
     except UnalikeError as error:
@@ -107,6 +113,42 @@ def rolled(loaded: Loaded, axes: Sequence[Axis], record: Record) -> Captured | N
     except Exception:
         logger.debug("not rolled", exc_info=True)
     return None
+
+
+def counted(loaded: Loaded, record: PinnedRecord) -> Captured | None:
+    """The model with the loops that turn as often as its data say, if that is how it is made."""
+    pins: list[int] = []
+    while len(pins) < _MOST_SIZES:
+        known = dict.fromkeys(pins, _TRIED[0])
+        number = wanted(functools.partial(record, loaded), known)
+        if number is None:
+            break
+        pins.append(number)
+    if not pins:
+        return None
+    try:
+        first = record(loaded, pinning_mode(dict.fromkeys(pins, _TRIED[0])))
+        sizes = _varying(frozen(first))
+        all_lengths = (*sizes, *(Varying((), 0, 2**30) for _ in pins))
+        if len(all_lengths) > _MOST_SIZES:
+            return None
+        lengths = _lengths(all_lengths)
+
+        def run(at: Lengths) -> Captured:
+            return record(_resized(loaded, sizes, at[: len(sizes)]), _pinned_mode(pins, at))
+
+        runs = [_short(run(at)) for at in lengths]
+        elements = _elements(runs, lengths)
+        few = (1, 2) if is_given(first) else (0, 1, 2)
+        check_short(elements, lengths[0], run, few)
+        return _replayed(loaded, runs[-1], elements, sizes, pins)
+    except Exception:  # as above
+        logger.debug("not rolled", exc_info=True)
+    return None
+
+
+def _pinned_mode(pins: Sequence[int], lengths: Lengths) -> FakeTensorMode:
+    return pinning_mode(dict(zip(pins, lengths[-len(pins) :], strict=True)))
 
 
 def _short(run: Captured) -> Captured:
@@ -125,14 +167,23 @@ def _elements(runs: Sequence[Captured], lengths: Sequence[Lengths]) -> list[Elem
 
 
 def _replayed(
-    loaded: Loaded, run: Captured, elements: Sequence[Element], sizes: Sequence[Varying]
+    loaded: Loaded,
+    run: Captured,
+    elements: Sequence[Element],
+    sizes: Sequence[Varying],
+    pins: Sequence[int] = (),
 ) -> Captured | None:
-    recorder = NestingRecorder(new_fake_mode(), tensor_names(owner(loaded.module)), loaded.whole)
+    mode = pinning_mode({}) if pins else new_fake_mode()
+    recorder = NestingRecorder(mode, tensor_names(owner(loaded.module)), loaded.whole)
     given = {leaf.name: enter(recorder, at, leaf) for at, leaf in enumerate(fed(loaded))}
     weights = {entry.name: entry.tensor for entry in run.inputs if entry.tensor is not None}
     lengths = [_length(given, one) for one in sizes]
     with recording(recorder, owner(loaded.module) or Flat(loaded)):
-        replay = Replay(recorder, lengths)
+        replay = (
+            PinnedReplay(recorder, Later(lengths, pins, mode.shape_env))
+            if pins
+            else Replay(recorder, lengths)
+        )
         outputs = replay.run(elements, {**weights, **given})
     recorder.give(outputs)
     root = Recorded(recorder.graph, replay.scope.bodies)
@@ -143,24 +194,23 @@ def _replayed(
         root=root,
         inputs=tuple(recorder.inputs),
         guards=guards_of(recorder.fake_mode.shape_env),
+        inferred=tuple(
+            (name, axis) for one in sizes for name, axis, _ in one.axes if axis is not None
+        ),
     )
     return None if frozen(again) else again
 
 
 def _length(given: Mapping[str, Any], one: Varying) -> Any:
     name, axis, spec = min(one.axes, key=lambda each: (each[2].scale, abs(each[2].offset)))
-    size = given[name].shape[axis]
+    size = given[name] if axis is None else given[name].shape[axis]
     return (size - spec.offset) // spec.scale if (spec.scale, spec.offset) != (1, 0) else size
 
 
-def _is_number(size: Any) -> bool:
-    return isinstance(size, int) or bool(size.node.expr.is_number)
-
-
-def _varying(frozen_axes: Sequence[Axis]) -> tuple[Varying, ...]:
-    groups: dict[Any, list[tuple[str, int, DimSpec]]] = {}
-    for leaf, axis, spec in frozen_axes:
-        groups.setdefault(spec.name or (leaf.name, axis), []).append((leaf.name, axis, spec))
+def _varying(axes_found: Sequence[Axis]) -> tuple[Varying, ...]:
+    groups: dict[Any, list[tuple[str, int | None, DimSpec]]] = {}
+    for one in axes_found:
+        groups.setdefault(one.root, []).append((one.leaf.name, one.axis, one.spec))
     return tuple(
         Varying(
             tuple(axes),
@@ -171,9 +221,9 @@ def _varying(frozen_axes: Sequence[Axis]) -> tuple[Varying, ...]:
     )
 
 
-def _lengths(sizes: Sequence[Varying]) -> list[Lengths]:
+def _lengths(sizes: Sequence[Varying], among: Tried = _TRIED) -> list[Lengths]:
     """Each size at three lengths with the others at their first, and all of them at others."""
-    tried = [_within(one) for one in sizes]
+    tried = [_within(one, among) for one in sizes]
     base = [lengths[0] for lengths in tried]
     points = [tuple(base)]
     for place, lengths in enumerate(tried):
@@ -183,9 +233,9 @@ def _lengths(sizes: Sequence[Varying]) -> list[Lengths]:
     return points
 
 
-def _within(one: Varying) -> tuple[int, int, int]:
-    shift = max(0, one.lower - _TRIED[0]) - max(0, _TRIED[-1] - one.upper)
-    first, second, third = (length + shift for length in _TRIED)
+def _within(one: Varying, tried: Tried) -> Tried:
+    shift = max(0, one.lower - tried[0]) - max(0, tried[-1] - one.upper)
+    first, second, third = (length + shift for length in tried)
     if first < max(2, one.lower):
         raise UnalikeError("the size may not vary enough")
     return first, second, third
@@ -203,9 +253,12 @@ def _resized(loaded: Loaded, sizes: Sequence[Varying], lengths: Lengths) -> Load
         fixed = {axis: size for (name, axis), size in wanted.items() if name == leaf.name}
         value = leaf.value
         for axis, size in fixed.items():
-            value = _stretched(value, axis, size)
+            value = size if axis is None else _stretched(value, axis, size)
         dims = tuple((axis, spec) for axis, spec in leaf.dims if axis not in fixed)
-        leaves.append(dataclasses.replace(leaf, value=value, dims=dims) if fixed else leaf)
+        scalar = None if None in fixed else leaf.scalar
+        leaves.append(
+            dataclasses.replace(leaf, value=value, dims=dims, scalar=scalar) if fixed else leaf
+        )
     return dataclasses.replace(loaded, leaves=tuple(leaves))
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
 from onnxpert.capture.flat import owner
-from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.strategies.recorded import record
 from onnxpert.capture.strategy import strategy
 from onnxpert.core.source import ownership
@@ -24,7 +23,7 @@ from onnxpert.core.types import Captured, Loaded
 _ASKS = re.compile(r"autograd|\.backward\(|enable_grad|requires_grad|\bgrad\(")
 
 
-def _differentiates(loaded: Loaded) -> bool:
+def differentiates(loaded: Loaded) -> bool:
     """Whether the model's own source speaks of gradients; only asked when the first rung failed."""
     module = owner(loaded.module)
     kinds = {type(part) for part in module.modules()} if module is not None else set()
@@ -50,14 +49,20 @@ def _defined_here(kind: type) -> bool:
         return True  # nothing can be read: the rung itself will tell
 
 
-@strategy("recorder with gradients", rung=12, takes=_differentiates)
+@strategy("recorder with gradients", rung=12, takes=differentiates)
 def with_gradients(loaded: Loaded) -> Captured:
+    above = above_autograd()
+    return record(loaded, "recorder with gradients", lambda _: above())
+
+
+def above_autograd() -> Callable[[], AbstractContextManager[None]]:
+    """A context in which the keys are excluded that are excluded now, whatever was added since."""
     outside = torch._C._dispatch_tls_local_exclude_set()
 
     @contextmanager
-    def above_autograd(_: Recorder) -> Iterator[None]:
+    def above() -> Iterator[None]:
         included = torch._C._dispatch_tls_local_include_set()
         with torch._C._ForceDispatchKeyGuard(included, outside):
             yield
 
-    return record(loaded, "recorder with gradients", above_autograd)
+    return above

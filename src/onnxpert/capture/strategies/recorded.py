@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
 from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.entering import enter, tensor_names
 from onnxpert.capture.flat import Flat, fed, owner
-from onnxpert.capture.forking import forked
+from onnxpert.capture.forking import flat, forked
 from onnxpert.capture.guards import guards_of
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.recorder import Recorder, naming_errors, new_fake_mode, recording
-from onnxpert.capture.rolling import LongLoopError, frozen, impatient, rolled
+from onnxpert.capture.rolling import (
+    SHORT,
+    LongLoopError,
+    counted,
+    frozen,
+    impatient,
+    rolled,
+)
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
 from onnxpert.core.types import Captured, Loaded
@@ -20,12 +30,27 @@ from onnxpert.core.types import Captured, Loaded
 
 @strategy("recorder", rung=10)
 def recorded(loaded: Loaded) -> Captured:
+    if loaded.unrolled:
+        return forked(loaded, _heard)
     try:
         captured = forked(loaded, _impatiently)
     except LongLoopError as long:
         return rolled(loaded, long.axes, _plainly) or forked(loaded, _heard)
+    except GuardOnDataDependentSymNode:
+        found = counted(loaded, _in)
+        if found is None:
+            raise
+        return found
     axes = frozen(captured)
-    return (rolled(loaded, axes, _plainly) if axes else None) or captured
+    if not axes:
+        return captured
+    if any(branch.about_data for branch in captured.branches):
+        return rolled(loaded, axes, _flatly, SHORT) or captured
+    return rolled(loaded, axes, _plainly) or captured
+
+
+def _flatly(loaded: Loaded) -> Captured:
+    return flat(loaded, _heard)
 
 
 def _heard(loaded: Loaded, make: Callable[..., Recorder]) -> Captured:
@@ -38,6 +63,12 @@ def _impatiently(loaded: Loaded, make: Callable[..., Recorder]) -> Captured:
 
 def _plainly(loaded: Loaded) -> Captured:
     return record(loaded, "recorder", lambda recorder: nullcontext())
+
+
+def _in(loaded: Loaded, mode: FakeTensorMode) -> Captured:
+    return record(
+        loaded, "recorder", lambda recorder: nullcontext(), lambda _, *rest: Recorder(mode, *rest)
+    )
 
 
 def record(

@@ -25,8 +25,13 @@ def _options(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="default: NAME.onnx, right here")
     options.source_options(parser)
     options.model_options(parser)
+    options.external_data_option(parser)
     parser.add_argument(
-        "--external-data", action="store_true", help="keep the weights in a file of their own"
+        "--weights",
+        action="append",
+        metavar="FILE",
+        help="a .safetensors checkpoint beside the output, at which the file points; repeatable. "
+        "later: leave them out, for `onnxpert fill`",
     )
     reports.options(parser)
     budget.options(parser)

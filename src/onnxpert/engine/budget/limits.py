@@ -23,13 +23,19 @@ class Budget:
         return self.seconds is not None or self.bytes is not None
 
 
-def read_bytes(value: object) -> int:
+def read_bytes(value: object, what: str = "max_memory") -> int:
     """The bytes that `8G`, `512MiB` or a plain number stand for. Raises UsageError."""
     found = _SIZE.fullmatch(str(value).strip())
     size = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
     if size <= 0:
-        raise UsageError(f"max_memory: {value!r} is not an amount of memory", "such as 8G or 512M")
+        kind = "an amount of memory" if what == "max_memory" else "a size"
+        raise UsageError(f"{what}: {value!r} is not {kind}", "such as 8G or 512M")
     return size
+
+
+def read_external_data(value: object) -> bool | int:
+    """Whether the weights go beside the file, or how many bytes a file of theirs may have."""
+    return value if isinstance(value, bool) else read_bytes(value, "external_data")
 
 
 def read_seconds(value: object) -> float:

@@ -25,7 +25,7 @@ from onnxpert.engine.repro.trial import Outcome, run, traced
 from onnxpert.engine.repro.values import UnsayableError
 
 if TYPE_CHECKING:
-    from onnxpert.engine.pipeline import Walk
+    from onnxpert.engine.walk import Walk
 
 _TRIES = 60
 

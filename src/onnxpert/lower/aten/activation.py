@@ -8,6 +8,7 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
+from onnxpert.lower.aten.exponential import log1p
 from onnxpert.lower.aten.linear import scaled
 from onnxpert.lower.aten.random import uniform_numbers
 from onnxpert.lower.aten.special import erf
@@ -197,7 +198,8 @@ def softplus(op: Emitter, self: ir.Value, beta: float = 1, threshold: float = 20
 
 @lowering(aten.log_sigmoid.default)
 def log_sigmoid(op: Emitter, self: ir.Value) -> ir.Value:
-    return op.Neg(softplus(op, op.Neg(self), 1, math.inf))
+    """By the logarithm near 1: far on the right the result is tiny, and not 0."""
+    return op.Sub(op.Min(self, 0.0), log1p(op, op.Exp(op.Neg(op.Abs(self)))))
 
 
 @lowering(aten.log_sigmoid_forward.default)

@@ -27,7 +27,7 @@ def _regular(sizes: Sequence[Size], wanted: Sequence[Size]) -> tuple[list[int], 
         starts = [place * size // want for place in range(want)]
         lengths = {-(-(place + 1) * size // want) - starts[place] for place in range(want)}
         steps = {b - a for a, b in itertools.pairwise(starts)} or {size}
-        if len(lengths) > 1 or len(steps) > 1:
+        if len(lengths) > 1 or len(steps) > 1 or 0 in steps:  # one element for several windows
             return None
         kernels.append(lengths.pop())
         strides.append(steps.pop())

@@ -69,7 +69,13 @@ def abs(op: Emitter, x: ir.Value) -> ir.Value:
 
 @lowering(aten.sign.default, aten.sgn.default)
 def sign(op: Emitter, x: ir.Value) -> ir.Value:
-    return x if op.dtype(x) is torch.bool else call(op, "Sign", x)
+    if op.dtype(x) is torch.bool:
+        return x
+    result = call(op, "Sign", x)
+    if not op.dtype(x).is_floating_point:
+        return result
+    # Of NaN it is 0 in torch, and NaN in ONNX.
+    return chosen(op, call(op, "IsNaN", x), op.scalar(0.0, op.dtype(x)), result)
 
 
 @lowering(aten.square.default)

@@ -31,8 +31,3 @@ def resize_(op: Emitter, *args: Any, **kwargs: Any) -> NoReturn:
     raise Refusal(
         "it changes the memory behind a tensor; reshape, or torch.nn.functional.pad, does not"
     )
-
-
-@lowering("aten::hash_tensor")  # torch 2.13 has it not
-def hash_tensor(op: Emitter, *args: Any, **kwargs: Any) -> NoReturn:
-    raise Refusal("it reads the bits of numbers, which ONNX cannot see")

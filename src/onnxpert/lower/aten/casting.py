@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import onnx_ir as ir
 import torch
 
-from onnxpert.lower.dtypes import TO_ONNX
+from onnxpert.lower.dtypes import FLOAT8, SATURATING, TO_ONNX
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import Lowering, lowering
 
@@ -20,10 +21,19 @@ def converted(op: Emitter, x: ir.Value, dtype: torch.dtype | None) -> ir.Value:
         return x
     if dtype.is_complex or op.dtype(x).is_complex:
         raise Refusal("ONNX cannot convert to or from complex numbers")
-    if dtype.is_floating_point and dtype.itemsize == 1 and op.opset >= 19:
-        # torch gives NaN or infinity where ONNX would by default take the largest number.
-        return op.Cast(x, to=TO_ONNX[dtype], saturate=0)
+    if TO_ONNX.get(dtype) in FLOAT8 and op.opset >= 19:
+        return _to_float8(op, x, dtype)
     return op.cast(x, dtype)
+
+
+def _to_float8(op: Emitter, x: ir.Value, dtype: torch.dtype) -> ir.Value:
+    """Beyond the range as torch has it, which is not the same for all four types."""
+    if dtype is torch.float8_e5m2 and TO_ONNX[op.dtype(x)] not in FLOAT8:
+        # ONNX Runtime 1.31 makes NaN of what rounds to the first number that there is no more.
+        wide = x if op.dtype(x).is_floating_point else op.cast(x, torch.float32)
+        beyond = op.GreaterOrEqual(op.Abs(wide), 61440.0)
+        x = op.Where(beyond, op.Mul(wide, math.inf), wide)
+    return op.Cast(x, to=TO_ONNX[dtype], saturate=int(TO_ONNX[dtype] in SATURATING))
 
 
 @lowering(aten.to.dtype)
@@ -113,13 +123,3 @@ def real(op: Emitter, x: ir.Value) -> ir.Value:
     if op.dtype(x).is_complex:
         raise Refusal("ONNX has no arithmetic on complex numbers")
     return x
-
-
-@lowering(aten.view.dtype, aten.view_copy.dtype)
-def view_dtype(op: Emitter, x: ir.Value, dtype: torch.dtype) -> ir.Value:
-    """The same bits read as another dtype."""
-    if dtype == op.dtype(x):
-        return x
-    if dtype.itemsize != op.dtype(x).itemsize or torch.bool in (dtype, op.dtype(x)):
-        raise Refusal("the bits of a tensor cannot be read as a dtype of another size in ONNX")
-    return op.BitCast(x, to=TO_ONNX[dtype])

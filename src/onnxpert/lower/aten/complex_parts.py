@@ -118,3 +118,8 @@ isfinite = _either("isfinite", aten.isfinite.default, True)
 @lowering(aten.isreal.default, complex=True)
 def isreal(op: Emitter, x: ir.Value) -> ir.Value:
     return op.Equal(parts(op, x)[1], 0)
+
+
+@lowering(aten.logical_or.default, complex=True)
+def logical_or(op: Emitter, x: ir.Value, other: ir.Value) -> ir.Value:
+    return op.Or(*(pairs.converted(op, value, torch.bool) for value in (x, other)))

@@ -11,12 +11,13 @@ import torch
 
 from onnxpert.lower.aten.casting import converted
 from onnxpert.lower.aten.exponential import logaddexp
+from onnxpert.lower.complex_pairs import as_complex, is_complex, stored
 from onnxpert.lower.dtypes import TO_ONNX
-from onnxpert.lower.emitter import Emitter
+from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import call, chosen, floating, native
 from onnxpert.lower.shapes import Shape
-from onnxpert.lower.symbols import same
+from onnxpert.lower.symbols import is_static, same
 
 aten = torch.ops.aten
 Pair = tuple[ir.Value, ir.Value]
@@ -52,6 +53,31 @@ def cumprod(op: Emitter, x: ir.Value, dim: int, dtype: torch.dtype | None = None
 
     start = op.expand(op.scalar(1, op.dtype(x)), _slice_shape(op, x, dim))
     return _running(op, x, dim, [start], step)[0]
+
+
+@lowering(aten.cumprod.default, complex=True)
+def complex_cumprod(
+    op: Emitter, x: ir.Value, dim: int, dtype: torch.dtype | None = None
+) -> ir.Value:
+    if not is_complex(x) or dtype is not None:
+        raise Refusal("the dtype of complex running products cannot be changed on the way")
+    if _is_trivial(op, x, dim):
+        return x
+    pairs, axis = stored(op, x), dim % op.rank(x)
+    shape = _slice_shape(op, pairs, axis)
+
+    def step(body: Emitter, carried: Sequence[ir.Value], item: ir.Value) -> Sequence[ir.Value]:
+        last = len(shape) - 1
+        (a, b), (c, d) = (
+            [body.Gather(each, body.const([i], torch.int64), axis=last) for i in (0, 1)]
+            for each in (carried[0], item)
+        )
+        re = body.Sub(body.Mul(a, c), body.Mul(b, d))
+        im = body.Add(body.Mul(a, d), body.Mul(b, c))
+        return [body.Concat(re, im, axis=last)]
+
+    start = op.expand(op.const([1, 0], op.dtype(x)), shape)
+    return as_complex(op, _running(op, pairs, axis, [start], step)[0])
 
 
 @lowering(aten.logcumsumexp.default, aten._logcumsumexp.default)
@@ -124,6 +150,12 @@ def _running(
 ) -> list[ir.Value]:
     """What `step` carries along a dimension, slice by slice: the first `kept` of it, by a Scan."""
     axis = dim % op.rank(x)
+    if axis and not is_static(*op.shape(x)):
+        # ONNX Runtime dies when it moves the axis of a tensor without elements itself.
+        first = [axis, *(other for other in range(op.rank(x)) if other != axis)]
+        back = [first.index(place) for place in range(op.rank(x))]
+        found = _running(op, op.Transpose(x, perm=first), 0, starts, step, kept)
+        return [op.Transpose(each, perm=back) for each in found]
     body = op.scope()
     carried = [_input(op, start, op.shape(start)) for start in starts]
     item = _input(op, x, _slice_shape(op, x, dim))

@@ -47,7 +47,10 @@ def lgamma(op: Emitter, x: ir.Value) -> ir.Value:
     result = _lgamma_above(op, op.Where(mirrored, op.Sub(1.0, wide), wide))
     # gamma(x) * gamma(1 - x) = pi / sin(pi * x)
     other = op.Sub(math.log(math.pi), op.Log(op.Abs(_sine(op, wide))))
-    return op.cast(op.Where(mirrored, op.Sub(other, result), result), dtype)
+    result = op.Where(mirrored, op.Sub(other, result), result)
+    # Exactly 0 at both, as in torch: somebody may divide by it, or ask for its sign.
+    zero = op.Or(op.Equal(wide, 1.0), op.Equal(wide, 2.0))
+    return op.cast(op.Where(zero, op.scalar(0.0, torch.float64), result), dtype)
 
 
 def _lgamma_above(op: Emitter, x: ir.Value) -> ir.Value:

@@ -283,7 +283,7 @@ def linalg_inv(op: Emitter, A: ir.Value) -> Any:
     return linalg_inv_ex(op, A)[0]
 
 
-def _is_vector(op: Emitter, a: ir.Value, b: ir.Value) -> bool:
+def is_vector(op: Emitter, a: ir.Value, b: ir.Value) -> bool:
     """torch's rule: one vector, or one for each matrix."""
     wanted, given = op.shape(a)[:-1], op.shape(b)
     if len(given) == 1:
@@ -297,7 +297,7 @@ def linalg_solve_parts(
 ) -> tuple[ir.Value, ...]:
     real(op, A, B)
     lu, pivots, order = factored(op, A)
-    vector = _is_vector(op, A, B)
+    vector = is_vector(op, A, B)
     right = down(op, B) if vector else B
     if left or vector:
         result = solved(op, lu, order, right, adjoint=not left)

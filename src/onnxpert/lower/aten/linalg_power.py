@@ -42,10 +42,12 @@ _TAYLOR = (
 @lowering(aten.linalg_matrix_exp.default, aten.matrix_exp.default)
 def linalg_matrix_exp(op: Emitter, self: ir.Value) -> ir.Value:
     """exp(A) = exp(A / 2**s) ** (2**s), the inner one by its series; each matrix has an s."""
-    real(op, self)
     dtype = op.dtype(self)
     if any(same(size, 0) for size in op.shape(self)):
         return self
+    if dtype in (torch.float16, torch.bfloat16):  # torch rounds every step, and is further off
+        return op.cast(linalg_matrix_exp(op, op.cast(self, torch.float32)), dtype)
+    real(op, self)
     rank = op.rank(self)
     sums = op.reduce("ReduceSum", op.Abs(self), [rank - 2], True)
     size = op.cast(op.reduce("ReduceMax", sums, [rank - 1], True), _WIDE)

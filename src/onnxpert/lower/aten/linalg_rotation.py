@@ -2,8 +2,8 @@
 
 Half as many pairs as there are columns are turned at once, in float64, in the order of a round
 robin, until there is nothing left to turn. Vectors are unique up to their sign only, and torch's
-come as the sign of LAPACK's intermediate steps leaves them: here the element of a vector that is
-largest is made positive."""
+come as the sign of LAPACK's intermediate steps leaves them: here the first element of a vector that
+is among its largest is made positive (which the proof makes the model choose as well)."""
 
 # ruff: noqa: N803  parameters are named as ATen's schemas name them
 
@@ -34,12 +34,13 @@ from onnxpert.lower.aten.sorting import best
 from onnxpert.lower.aten.triangle import tril, triu
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
-from onnxpert.lower.symbols import Size, is_static
+from onnxpert.lower.symbols import Size, is_static, same
 
 aten = torch.ops.aten
 _WIDE = torch.float64
 _SMALL = 1e-15  # what is not worth a turn, beside the columns it is between
 _NOTHING = 1e-30  # and beside the square of the whole matrix
+LARGE = 0.7  # beside the largest element, what counts as one of the largest
 _SWEEPS = 40  # of which five to ten are needed
 Pair = tuple[ir.Value, ir.Value]
 
@@ -103,11 +104,18 @@ def _squares(op: Emitter, x: ir.Value) -> ir.Value:
 
 
 def _signed(op: Emitter, vectors: ir.Value) -> ir.Value:
-    """1 or -1 for each column: the sign of its largest element."""
+    """1 or -1 for each column: the sign of the first element that is among its largest.
+
+    Of several that are equal up to rounding, none must win by its last digit."""
     axis = op.rank(vectors) - 2
-    top = op.reduce("ReduceMax", vectors, [axis], True)
-    bottom = op.reduce("ReduceMin", vectors, [axis], True)
-    return op.Where(op.Less(op.Add(top, bottom), 0.0), -1.0, op.const(1.0, _WIDE))
+    if any(same(size, 0) for size in op.shape(vectors)):
+        *batch, _, width = op.shape(vectors)
+        return op.expand(op.const(1.0, _WIDE), (*batch, 1, width))
+    size = op.Abs(vectors)
+    large = op.GreaterOrEqual(size, op.Mul(op.reduce("ReduceMax", size, [axis], True), LARGE))
+    first = op.ArgMax(op.cast(large, torch.int32), axis=axis, keepdims=1)
+    head = op.GatherElements(vectors, first, axis=axis)
+    return op.Where(op.Less(head, 0.0), -1.0, op.const(1.0, _WIDE))
 
 
 # ---- eigenvalues ---------------------------------------------------------------------------
@@ -209,11 +217,23 @@ def _perpendicular(op: Emitter, x: ir.Value, vectors: bool) -> tuple[ir.Value, i
 def singular(
     op: Emitter, x: ir.Value, vectors: bool, full: bool = False
 ) -> tuple[ir.Value | None, ir.Value, ir.Value | None]:
-    """U, S and V of matrices in float64, largest first."""
-    *batch, height, width = op.shape(x)
+    """U, S and V of matrices in float64, largest first, with the signs that U decides about."""
+    *_, height, width = op.shape(x)
     if is_static(height, width) and height < width:
-        right, values, left = singular(op, swapped(op, x), vectors, full)
-        return left, values, right
+        right, values, left = _unsigned(op, swapped(op, x), vectors, full)
+    else:
+        left, values, right = _unsigned(op, x, vectors, full)
+    if left is None or right is None:
+        return None, values, None
+    sign = _signed(op, leading(op, left, least(height, width), -1))
+    return _first_signed(op, left, sign), values, _first_signed(op, right, sign)
+
+
+def _unsigned(
+    op: Emitter, x: ir.Value, vectors: bool, full: bool
+) -> tuple[ir.Value | None, ir.Value, ir.Value | None]:
+    """The same, with signs that belong together."""
+    *batch, height, width = op.shape(x)
     number = least(height, width)
     matrix, basis = _perpendicular(op, x, vectors)
     lengths = op.Sqrt(op.reduce("ReduceSum", op.Mul(matrix, matrix), [len(batch)], False))
@@ -227,9 +247,7 @@ def singular(
     # A reflection turns a column that is perpendicular already into itself, or into its opposite.
     head = across(op, leading(op, diagonal_of(op, compact), number, -1))
     opposite = op.Where(op.Less(head, 0.0), -1.0, op.const(1.0, _WIDE))
-    sign = _signed(op, op.Mul(leading(op, left, number, -1), opposite))
-    left = _first_signed(op, left, op.Mul(opposite, sign))
-    right = _first_signed(op, right, sign)
+    left = _first_signed(op, left, opposite)
     return left, values, right if full else leading(op, right, number, -1)
 
 

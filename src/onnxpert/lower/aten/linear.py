@@ -11,6 +11,7 @@ import torch
 
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
+from onnxpert.lower.quantised_product import product as quantised_product
 from onnxpert.lower.shapes import matmul as product_shape
 from onnxpert.lower.shapes import product
 from onnxpert.lower.symbols import Size, same
@@ -46,6 +47,9 @@ def scaled(op: Emitter, x: ir.Value, factor: Any) -> ir.Value:
 def linear(
     op: Emitter, input: ir.Value, weight: ir.Value, bias: ir.Value | None = None
 ) -> ir.Value:
+    quantised = quantised_product(op, input, weight, bias)
+    if quantised is not None:
+        return quantised
     # The weight keeps the layout of the state dict; runtimes fold the transpose when they load.
     if op.rank(input) == 2 and op.rank(weight) == 2 and op.dtype(input) in _GEMM:
         return op.Gemm(input, weight, bias, transB=1)

@@ -283,7 +283,9 @@ def native_layer_norm(
 
 
 def _epsilon(op: Emitter, input: ir.Value, eps: float | None) -> float:
-    return torch.finfo(op.dtype(input)).eps if eps is None else eps
+    # Half precision is computed in float32 there, and takes the smallest step of that.
+    wide = torch.promote_types(op.dtype(input), torch.float32)
+    return torch.finfo(wide).eps if eps is None else eps
 
 
 @lowering(aten.rms_norm.default, since=23)

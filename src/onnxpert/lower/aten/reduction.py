@@ -17,6 +17,10 @@ from onnxpert.lower.symbols import Size, same
 
 aten = torch.ops.aten
 Dims = Any  # int | Sequence[int] | None
+_GROWING = frozenset({"Mul", "BitShift", "Pow"})
+_CARRYING = frozenset(
+    {"Add", "Sub", "BitwiseXor", "BitwiseOr", "Reshape", "Transpose", "Unsqueeze", "Squeeze"}
+)
 
 
 def _summable(op: Emitter, x: ir.Value, dtype: torch.dtype | None) -> ir.Value:
@@ -41,7 +45,28 @@ def sum(op: Emitter, x: ir.Value, dtype: torch.dtype | None = None) -> ir.Value:
 def sum_dim(
     op: Emitter, x: ir.Value, dim: Dims, keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> ir.Value:
-    return _over(op, "ReduceSum", _summable(op, x, dtype), dim, keepdim)
+    addends = _summable(op, x, dtype)
+    if _may_be_large(op, addends):
+        return _whole_sum(op, addends, dim, keepdim)
+    return _over(op, "ReduceSum", addends, dim, keepdim)
+
+
+def _may_be_large(op: Emitter, x: ir.Value) -> bool:
+    """Whether these are integers of a product or a shift: hashes, which fill all of their bits."""
+    producer = x.producer()
+    while producer is not None and producer.op_type in _CARRYING:
+        x = producer.inputs[0]  # type: ignore[assignment]
+        producer = x.producer()
+    made = producer is not None and producer.op_type in _GROWING
+    return made and op.dtype(x) is torch.int64
+
+
+def _whole_sum(op: Emitter, x: ir.Value, dim: Dims, keepdim: bool) -> ir.Value:
+    """By halves: ONNX Runtime adds integers up in float64, which has room for 53 bits."""
+    low = op.Mod(x, 2**32)
+    high = op.Div(op.Sub(x, low), 2**32)
+    sums = [_over(op, "ReduceSum", half, dim, keepdim) for half in (high, low)]
+    return op.Add(op.Mul(sums[0], 2**32), sums[1])
 
 
 @lowering(aten.nansum.default)

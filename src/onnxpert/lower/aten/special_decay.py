@@ -124,7 +124,8 @@ def _second_kind(op: Emitter, x: ir.Value, order: int, scaled: bool) -> ir.Value
         outer = op.Mul(outer, op.Exp(op.Neg(far)))
     result = op.Where(op.LessOrEqual(wide, _EDGE), inner, outer)
     result = op.Where(op.Equal(wide, 0.0), op.scalar(math.inf, WIDE), result)
-    result = op.Where(op.Less(wide, 0.0), op.scalar(math.nan, WIDE), result)
+    # Min and Max above lose a NaN, which is not above 0 either.
+    result = op.Where(op.GreaterOrEqual(wide, 0.0), result, op.scalar(math.nan, WIDE))
     return op.cast(result, op.dtype(own))
 
 

@@ -77,7 +77,7 @@ def stepped(
             gates = matmul(op, x, swapped(op, weights[0]))
             if added is not None:
                 gates = op.Add(gates, added)
-            y, *last = _scanned(op, gates, states, step, bool(reverse))
+            y, *last = scanned(op, gates, states, step, bool(reverse))
             sequences.append(y)
             ends.append([op.unsqueeze(value, 0) for value in last])
         x = sequences[0] if len(sequences) == 1 else op.Concat(*sequences, axis=-1)
@@ -88,7 +88,7 @@ def stepped(
     return x, *joined
 
 
-def _scanned(
+def scanned(
     op: Emitter, gates: ir.Value, states: Sequence[ir.Value], step: Step, reverse: bool
 ) -> tuple[ir.Value, ...]:
     time, *slice_shape = op.shape(gates)

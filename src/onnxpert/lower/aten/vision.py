@@ -87,7 +87,7 @@ def _covered(
     """Which elements each bin of each region covers along one axis: (rois, bins, elements)."""
     count_, *ends = bin_
     start, end = (
-        _rounded(op, op.Mul(op.Gather(rois, op.const([at], torch.int64), axis=1), scale))
+        rounded(op, op.Mul(op.Gather(rois, op.const([at], torch.int64), axis=1), scale))
         for at in ends
     )
     step = op.Div(op.Max(op.Add(op.Sub(end, start), 1.0), 1.0), float(count_))
@@ -102,6 +102,6 @@ def _covered(
     )
 
 
-def _rounded(op: Emitter, x: ir.Value) -> ir.Value:
+def rounded(op: Emitter, x: ir.Value) -> ir.Value:
     """A half goes away from zero."""
     return op.Mul(op.Sign(x), op.Floor(op.Add(op.Abs(x), 0.5)))

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from onnxpert.report import layout, verdict, words
 from onnxpert.report.line import Role
-from onnxpert.report.page import findings, picture, proof
+from onnxpert.report.page import findings, picture, proof, quantised
 from onnxpert.report.page.tag import Markup, join, tag
 from onnxpert.report.report import Report
 
@@ -19,13 +19,20 @@ _MARKS = {
     "bad": '<path d="m16.5 16.5 15 15m0-15-15 15"/>',
     "warn": '<path d="M24 13.5v13m0 7v.5"/>',
 }
-_TITLES = {"findings": "Findings", "proof": "Proof", "graph": "Graph", "time": "Time"}
+_TITLES = {
+    "findings": "Findings",
+    "proof": "Proof",
+    "quantised": "Quantised",
+    "graph": "Graph",
+    "time": "Time",
+}
 
 
 def page(report: Report) -> str:
     sections = {
         "findings": findings.section(report),
         "proof": proof.section(report),
+        "quantised": quantised.section(report),
         "graph": picture.section(report),
         "time": time(report),
     }

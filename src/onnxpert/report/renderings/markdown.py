@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from onnxpert.core.types import Divergence, Finding, Location
-from onnxpert.report import layout, proof, verdict, words
+from onnxpert.report import layout, proof, quantised, verdict, words
 from onnxpert.report.excerpt import shown
 from onnxpert.report.rendering import rendering
 from onnxpert.report.report import Report
@@ -24,6 +24,7 @@ def markdown(report: Report) -> str:
     for finding in verdict.ordered(report):
         blocks += _finding(finding, report)
     blocks += _proof(report)
+    blocks += _quantised(report)
     if report.divergence:
         blocks += _divergence(report.divergence, report)
     blocks += _foot(report)
@@ -102,6 +103,19 @@ def _proof(report: Report) -> Iterator[str]:
     if shown.left_out:
         inner.append(f"... and {shown.left_out} more that failed")
     yield _folded(f"<b>proof</b> {_html(shown.heading)}", inner, open=not report.ok)
+
+
+def _quantised(report: Report) -> Iterator[str]:
+    if report.quantised is None:
+        return
+    inner = []
+    for sheet in quantised.sheets(report.quantised):
+        right = [at in sheet.numeric for at in range(len(sheet.columns))]
+        rows = [tuple(map(escaped, row)) for row in sheet.rows]
+        inner += [f"**{escaped(sheet.title)}**", _table(sheet.columns, rows, right)]
+        inner += [escaped(sheet.below)] if sheet.below else []
+    title = _html(quantised.heading(report.quantised))
+    yield _folded(f"<b>quantised</b> {title}", inner, open=not report.ok)
 
 
 def _divergence(divergence: Divergence, report: Report) -> Iterator[str]:

@@ -6,6 +6,7 @@ import os
 from functools import cache
 from pathlib import Path
 
+from onnxpert.targets.capabilities import Capabilities, names
 from onnxpert.targets.target import Run, target
 
 
@@ -19,7 +20,16 @@ def limits() -> tuple[int, int] | None:
     return onnx.defs.onnx_opset_version(), int(onnx.IR_VERSION)
 
 
-@target("onnx-reference", opsets=range(13, 27), default_opset=20, limits=limits)
+@target(
+    "onnx-reference",
+    opsets=range(13, 27),
+    default_opset=20,
+    limits=limits,
+    capabilities=Capabilities(
+        source="the operators that the evaluator of onnx 1.23.2 has, asked of itself",
+        missing=names("GlobalLpPool MaxRoiPool Multinomial"),
+    ),
+)
 def onnx_reference(path: Path) -> Run:
     """The evaluator that the ONNX standard ships with: a second opinion, not a place to deploy."""
     from onnx.reference import ReferenceEvaluator

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxpert.core.errors import UsageError
+from onnxpert.targets.capabilities import Capabilities
+from onnxpert.targets.kernels import installed
 from onnxpert.targets.target import Array, Run, target
 
 if TYPE_CHECKING:
@@ -39,7 +41,12 @@ def _runtime() -> Any:
     return onnxruntime
 
 
-def _session(model: str | bytes, libraries: tuple[str, ...] = ()) -> onnxruntime.InferenceSession:
+def session(
+    model: str | bytes,
+    libraries: tuple[str, ...] = (),
+    providers: tuple[str, ...] = ("CPUExecutionProvider",),
+) -> onnxruntime.InferenceSession:
+    """The file, opened by the first of the providers that can."""
     runtime = _runtime()
     options = runtime.SessionOptions()
     options.log_severity_level = 4  # what it has to say comes as an exception, not on stderr
@@ -47,7 +54,7 @@ def _session(model: str | bytes, libraries: tuple[str, ...] = ()) -> onnxruntime
     options.intra_op_num_threads = int(threads) if threads.isdecimal() and int(threads) else 1
     for library in libraries:
         _register(options, os.fspath(library))
-    return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return runtime.InferenceSession(model, options, providers=list(providers))
 
 
 def _register(options: Any, library: str) -> None:
@@ -61,7 +68,8 @@ def _register(options: Any, library: str) -> None:
         ) from error
 
 
-def _accepts(opset: int, ir_version: int) -> bool:
+def _probe(opset: int, ir_version: int) -> bytes:
+    """A model of one node."""
     from onnx import TensorProto, helper
 
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
@@ -69,11 +77,24 @@ def _accepts(opset: int, ir_version: int) -> bool:
     model = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version
     )
+    return bytes(model.SerializeToString())
+
+
+def _accepts(opset: int, ir_version: int) -> bool:
     try:
-        _session(model.SerializeToString())
+        session(_probe(opset, ir_version))
     except Exception:  # its exceptions share no base class but this one
         return False
     return True
+
+
+def unusable(provider: str) -> str:
+    """Why a provider that is built in cannot be used; "" where it can."""
+    try:
+        used = session(_probe(13, 8), (), (provider,)).get_providers()
+    except Exception as error:  # as above
+        return str(error).strip().partition("\n")[0]
+    return "" if provider in used else f"the {provider} could not be started"
 
 
 @cache
@@ -91,19 +112,36 @@ def limits() -> tuple[int, int] | None:
     return opset, ir_version
 
 
-@target("ort-cpu", opsets=range(11, 27), default_opset=DEFAULT_OPSET, limits=limits)
+@target(
+    "ort-cpu",
+    opsets=range(11, 27),
+    default_opset=DEFAULT_OPSET,
+    limits=limits,
+    capabilities=Capabilities(
+        source="the kernel table of the installed ONNX Runtime",
+        domains=frozenset({"", "com.microsoft"}),
+        kernels=lambda older: installed("ort-cpu", older),
+        widens=frozenset({"float16"}),
+        inlines=True,
+        layout="channels first",
+    ),
+)
 def ort_cpu(path: Path, libraries: tuple[str, ...] = ()) -> Run:
     """ONNX Runtime on the CPU, with one thread unless OMP_NUM_THREADS says otherwise."""
-    session = _session(os.fspath(path), libraries)
-    ends = [*session.get_inputs(), *session.get_outputs()]
+    return runner(session(os.fspath(path), libraries))
+
+
+def runner(opened: onnxruntime.InferenceSession) -> Run:
+    """How a session is run, whatever the types of its inputs and outputs."""
+    ends = [*opened.get_inputs(), *opened.get_outputs()]
     if any("float8" in end.type or "bfloat16" in end.type for end in ends):
-        return lambda feeds: _run_by_bits(session, feeds)
-    return lambda feeds: list(session.run(None, dict(feeds)))
+        return lambda feeds: _run_by_bits(opened, feeds)
+    return lambda feeds: list(opened.run(None, dict(feeds)))
 
 
-def _run_by_bits(session: onnxruntime.InferenceSession, feeds: Mapping[str, Array]) -> list[Array]:
+def _run_by_bits(opened: onnxruntime.InferenceSession, feeds: Mapping[str, Array]) -> list[Array]:
     values = {name: _to_value(array) for name, array in feeds.items()}
-    return [_to_array(value) for value in session.run_with_ort_values(None, values)]
+    return [_to_array(value) for value in opened.run_with_ort_values(None, values)]
 
 
 def _to_value(array: Array) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from onnxpert.core.types import Asked, CaptureFailed, Hit, Severity
+from onnxpert.core.types import Asked, Blocker, CaptureFailed, Hit, Severity
 from onnxpert.diagnose.causes import blockers, said
 from onnxpert.diagnose.rule import rule
 
@@ -27,10 +28,8 @@ def untraceable_model(failed: CaptureFailed) -> Iterator[Hit]:
 
     class Stores(torch.nn.Module):
         def forward(self, x):
-            memory = io.BytesIO()
-            torch.save(x, memory)
-            memory.seek(0)
-            return torch.load(memory) * 2
+            torch.save(x, io.BytesIO())
+            return x * 2
 
 
     model = Stores().eval()
@@ -42,12 +41,12 @@ def untraceable_model(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    class Copies(torch.nn.Module):
+    class Gives(torch.nn.Module):
         def forward(self, x):
-            return x.clone() * 2
+            return x * 2, x
 
 
-    model = Copies().eval()
+    model = Gives().eval()
     args = (torch.randn(3),)
     ```
 
@@ -55,13 +54,68 @@ def untraceable_model(failed: CaptureFailed) -> Iterator[Hit]:
     Not repaired.
     """
     for blocker in blockers(failed, Asked.CALL):
+        message, help = _words(blocker)
         yield Hit(
-            f"the model cannot be traced: {said(blocker)}",
+            message,
             at=blocker.location,
-            help="replace what stands at this line by tensor operations",
+            help=help,
             notes=tuple(
                 f"{strategy} says: {failure.text.splitlines()[0][:200]}"
                 for strategy, failure in failed.attempts
                 if failure.text not in blocker.text and not failed.blockers
             ),
         )
+
+
+# What the scout or torch says -> what that is to the user, and what to do.
+_KNOWN = (
+    (
+        r"a thread is started",
+        "forward starts a thread, and what it computes there cannot be followed",
+        "compute it where forward runs: the runtime does what is independent at the same time",
+    ),
+    (
+        r"a tensor is pickled",
+        "forward saves or pickles a tensor",
+        "return it as an output, and save it around the call",
+    ),
+    (
+        r"torch\.load is called",
+        "forward loads a tensor from a file",
+        "load it in __init__ and keep it with register_buffer",
+    ),
+    (
+        r"data pointer|`data_ptr`|`untyped_storage`|`storage`|__dlpack__",
+        "forward hands a tensor's memory to code that is not torch's",
+        (
+            "write it with operators of torch's, or register it with torch.library.custom_op and "
+            "give a lowering for it as plugins=[...]"
+        ),
+    ),
+    (
+        r"sparse|Sparse",
+        "forward makes a sparse tensor, and ONNX Runtime has dense ones only",
+        "leave out .to_sparse() and use the dense operator (torch.mm for torch.sparse.mm)",
+    ),
+    (
+        r"nested",
+        "forward makes a nested tensor, and ONNX has none",
+        "pad to one tensor (torch.nn.utils.rnn.pad_sequence) and mask what was added",
+    ),
+)
+
+
+def _words(blocker: Blocker) -> tuple[str, str]:
+    for pattern, message, help in _KNOWN:
+        if re.search(pattern, blocker.text):
+            return message, help
+    code = blocker.location.code if blocker.location else ""
+    if code.startswith("raise "):
+        return (
+            f"forward raises while it is traced: {said(blocker)}",
+            "ask for it only where no model is captured: `if not torch.compiler.is_compiling() and ...`",
+        )
+    return (
+        f"the model cannot be traced: {said(blocker)}",
+        "replace what stands at this line by tensor operations",
+    )

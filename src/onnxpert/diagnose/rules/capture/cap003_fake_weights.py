@@ -39,7 +39,8 @@ def fake_weights(captured: Captured) -> Iterator[Hit]:
     ```
 
     ## Repair safety
-    Not repaired: load the checkpoint.
+    Not repaired: load the checkpoint. Without loading it: `weights="model.safetensors"` lets the
+    file point into it and proves that; `weights="later"` writes a file for `onnxpert fill`.
     """
     empty = [
         entry.name
@@ -54,5 +55,6 @@ def fake_weights(captured: Captured) -> Iterator[Hit]:
             f"{len(empty)} weights have no values: {shown}",
             at=captured.loaded.source if captured.loaded else None,
             help="load the checkpoint into the model before exporting: "
-            'model.to_empty(device="cpu"), then model.load_state_dict(...)',
+            'model.to_empty(device="cpu"), then model.load_state_dict(...); or give it as '
+            'weights="model.safetensors", or weights="later" and `onnxpert fill`',
         )

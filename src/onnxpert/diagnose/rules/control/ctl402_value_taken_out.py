@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from onnxpert.core.types import Asked, CaptureFailed, Hit, Severity
 from onnxpert.diagnose.causes import blockers
+from onnxpert.diagnose.instead import of_array
 from onnxpert.diagnose.rule import rule
 
 
@@ -56,5 +57,5 @@ def value_taken_out(failed: CaptureFailed) -> Iterator[Hit]:
         yield Hit(
             "a value is taken out of a tensor, and NumPy or Python computes on with it",
             at=blocker.location,
-            help="stay with tensors: torch has the operator that NumPy or Python is used for here",
+            help=of_array(blocker.location.code if blocker.location else ""),
         )

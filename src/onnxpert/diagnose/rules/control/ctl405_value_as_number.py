@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
-from onnxpert.core.types import Asked, CaptureFailed, Hit, Severity
+from onnxpert.core.types import Asked, Blocker, CaptureFailed, Hit, Location, Severity
 from onnxpert.diagnose.causes import blockers
+from onnxpert.diagnose.instead import of_number
 from onnxpert.diagnose.rule import rule
 
 
@@ -63,5 +65,16 @@ def value_as_number(failed: CaptureFailed) -> Iterator[Hit]:
         yield Hit(
             "Python needs the value of a tensor as a number",
             at=blocker.location,
-            help="keep it a tensor: index_select instead of a list index, torch.where or a mask instead of range(n)",
+            help=of_number(_code(blocker.location), _code(blocker.needed or blocker.location)),
+            notes=tuple(_needed(blocker)),
         )
+
+
+def _code(place: Location | None) -> str:
+    return "" if place is None else place.code
+
+
+def _needed(blocker: Blocker) -> Iterator[str]:
+    at, needed = blocker.location, blocker.needed
+    if at is not None and needed is not None and (at.file, at.line) != (needed.file, needed.line):
+        yield f"it has to be a number at {Path(needed.file).name}:{needed.line}: `{needed.code}`"

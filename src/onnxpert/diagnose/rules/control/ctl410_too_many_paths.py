@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from onnxpert.core.types import CaptureFailed, Hit, Severity
+from onnxpert.core.types import Asked, Blocker, CaptureFailed, Hit, Location, Severity
 from onnxpert.diagnose.rule import rule
 
 
@@ -61,9 +61,20 @@ def too_many_paths(failed: CaptureFailed) -> Iterator[Hit]:
     for _, failure in failed.attempts:
         if failure.kind == "TooManyPathsError":
             places = getattr(failure.error, "places", ())
+            if places and any(map(_is_at(places[0][0]), failed.blockers)):
+                continue  # it is a value that Python wants, which is said by itself
             yield Hit(
                 "the branches of the model multiply: there are too many paths for one file",
                 at=places[0][0] if places else None,
                 help="keep in tensors what one branch decides and the next one reads",
                 notes=tuple(f"asked in {count} of the paths: {at}" for at, count in places),
             )
+
+
+def _is_at(place: Location) -> Callable[[Blocker], bool]:
+    def at(blocker: Blocker) -> bool:
+        there = blocker.location
+        is_same = there is not None and (there.file, there.line) == (place.file, place.line)
+        return is_same and blocker.asked in (Asked.NUMBER, Asked.NUMPY, Asked.CALL)
+
+    return at

@@ -12,7 +12,8 @@ from onnxpert.diagnose.rule import rule
 def dropped_output(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Finds strings and other objects without tensors among what the model returns.
+    Finds strings and other objects without tensors among what the model returns; where it returns
+    nothing else, that is an error.
 
     ## Why it matters
     A file gives tensors. Anything else is left out, and the outputs after it move up.
@@ -48,7 +49,15 @@ def dropped_output(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Nothing to repair: what is left out is no tensor.
     """
-    for name, kind in captured.dropped:
+    outputs = next(node for node in captured.root.graph.nodes if node.op == "output").args[0]
+    if not outputs:
+        yield Hit(
+            "the model returns no tensor, so the file would have no output",
+            at=captured.loaded.source if captured.loaded else None,
+            help="return the tensors that the file shall give",
+            severity=Severity.ERROR,
+        )
+    for name, kind in captured.dropped if outputs else ():
         yield Hit(
             f"the output {name or 'of the model'} is a {kind}, and the file leaves it out",
             at=captured.loaded.source if captured.loaded else None,

@@ -53,7 +53,7 @@ def different_result(verified: Verified) -> Iterator[Hit]:
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
     chance = verified.randomness
     refused = verified.nondeterministic and not (chance is not None and chance.allowed)
-    if refused or verified.stateful or not failed or all(row.signs for row in failed):
+    if refused or verified.stateful or not failed or all(row.choices for row in failed):
         return
     first = failed[0]
     found = verified.divergence

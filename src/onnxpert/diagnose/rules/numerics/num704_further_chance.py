@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from onnxpert.core.source import of_meta
 from onnxpert.core.types import Captured, Hit, Severity
 from onnxpert.diagnose.flow import draws
+from onnxpert.diagnose.modes import FLAGS, is_on, is_stopped_by_eval
 from onnxpert.diagnose.rule import rule
+
+if TYPE_CHECKING:
+    from torch import fx
 
 
 @rule("NUM704", "further-chance", reads=Captured, severity=Severity.WARNING, since="0.2")
@@ -52,8 +57,10 @@ def further_chance(captured: Captured) -> Iterator[Hit]:
     Not repaired: give the noise as an input.
     """
     drawing = [node for node in captured.root.graph.nodes if draws(node)]
+    drawing = [node for node in drawing if not is_stopped_by_eval(captured, node)]
     proven = captured.strategy != "scout"  # what the scout brings back is never proven
-    first = of_meta(drawing[0].meta) if drawing and proven else None
+    named = drawing[0] if drawing and proven and not _drops_before(captured, drawing[0]) else None
+    first = of_meta(named.meta) if named is not None else None
     for node in drawing:
         place = of_meta(node.meta)
         if first is None or place is None or (place.file, place.line) != (first.file, first.line):
@@ -62,3 +69,14 @@ def further_chance(captured: Captured) -> Iterator[Hit]:
                 at=place,
                 help="give them as an input, or sample outside of the model",
             )
+
+
+def _drops_before(captured: Captured, drawing: fx.Node) -> bool:
+    """Whether a dropout that is on comes first: then that one is named, in words of its own."""
+    for node in captured.root.graph.nodes:
+        if node is drawing:
+            return False
+        name = getattr(getattr(node.target, "overloadpacket", None), "__name__", "")
+        if "dropout" in name and name in FLAGS and is_on(name, node.args):
+            return True
+    return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import Hit, Severity, Verdict, Verified
+from onnxpert.core.types import Choice, Hit, Severity, Verdict, Verified
 from onnxpert.diagnose.rule import rule
 
 
@@ -50,15 +50,28 @@ def undetermined_sign(verified: Verified) -> Iterator[Hit]:
     ```
 
     ## Repair safety
-    Not repaired: which sign is wanted, only you know.
+    Not repaired: which sign is wanted, only you know. With `undetermined="allow"` (`--undetermined
+    allow`) the file may choose: the first element that is among the largest of its vector is positive.
+    The model is then made to choose so too, and everything that follows from it must be equal.
     """
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
-    if not failed or not all(row.signs for row in failed):
+    rows = failed or [row for row in verified.rows if row.choices]
+    if not rows or not all(row.choices == (Choice.SIGN,) for row in rows):
         return
-    names = ", ".join(dict.fromkeys(row.output for row in failed))
+    place = verified.divergence.location if verified.divergence else verified.location
+    names = ", ".join(dict.fromkeys(row.output for row in rows))
+    if not failed:
+        yield Hit(
+            f"the vectors of {names} have signs of the file's own choice, as nothing decides them",
+            at=place,
+            help="nothing is to be done: all that follows from them is proven",
+            severity=Severity.INFO,
+        )
+        return
     yield Hit(
         f"the vectors of {names} differ from the model's in sign, which nothing decides",
-        at=verified.divergence.location if verified.divergence else verified.location,
-        help="give each vector a sign of its own choice, that of its largest element: "
-        "v * v.gather(-2, v.abs().argmax(-2, keepdim=True)).sign()",
+        at=place,
+        help="give each vector a sign of its own choice, that of its largest element "
+        "(v * v.gather(-2, v.abs().argmax(-2, keepdim=True)).sign()), or let the file choose "
+        'with undetermined="allow"',
     )

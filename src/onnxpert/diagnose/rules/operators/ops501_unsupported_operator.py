@@ -55,5 +55,11 @@ def unsupported_operator(lowered: Lowered) -> Iterator[Hit]:
                 f"{missing.op} has no lowering to ONNX"
                 + (f": {missing.reason.splitlines()[0]}" if missing.reason else ""),
                 at=missing.location,
-                help="write it with other operators, or compute it outside the model",
+                help=_cure(missing.op),
             )
+
+
+def _cure(op: str) -> str:
+    if "sparse" in op:
+        return "leave out .to_sparse() and use the dense operator (torch.mm for torch.sparse.mm)"
+    return "write it with other operators, or compute it outside the model"

@@ -71,8 +71,6 @@ def opaque_operator(lowered: Lowered) -> Iterator[Hit]:
     for missing in lowered.unsupported:
         if missing.opaque is None or missing.broken or missing.symbolic:
             continue
-        if missing.op.startswith("quantized."):  # torch's own, and a rule of its own
-            continue
         yield Hit(
             f"{missing.op} is opaque: {missing.opaque.reason}",
             at=missing.location,

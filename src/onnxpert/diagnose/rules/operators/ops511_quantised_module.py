@@ -1,32 +1,37 @@
-"""A module whose weights were quantised by torch's eager mode."""
+"""An operator on quantised tensors that nobody has said in plain numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import Hit, Lowered, Severity
+from onnxpert.core.types import CaptureFailed, Hit, Severity
+from onnxpert.diagnose.causes import said, unread
 from onnxpert.diagnose.rule import rule
 
 
-@rule("OPS511", "quantised-module", reads=Lowered, severity=Severity.ERROR, since="0.2")
-def quantised_module(lowered: Lowered) -> Iterator[Hit]:
+@rule("OPS511", "quantised-module", reads=CaptureFailed, severity=Severity.ERROR, since="0.2")
+def quantised_module(failed: CaptureFailed) -> Iterator[Hit]:
     """
     ## What it does
-    Finds calls of torch's `quantized` operators: `torch.ao.quantization.quantize_dynamic` and `convert`
-    put them there.
+    Finds operators on tensors of torch's quantised dtypes (`quint8`, `qint8`) that are not read. The
+    usual ones are: layers and functions of `torch.ao.nn.quantized`, static and dynamic, views, pools.
 
     ## Why it matters
-    Their weights are packed for a kernel of torch's own, and what is packed cannot be read back.
+    A quantised tensor is written as its integers and their scale. What an operator makes of the scale
+    is its own affair, and has to be known one by one.
 
     ## Example
     ```python
-    import warnings
-
     import torch
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = torch.ao.nn.quantized.dynamic.Linear(4, 2).eval()
+
+    class Sorts(torch.nn.Module):
+        def forward(self, x):
+            values, _ = torch.quantize_per_tensor(x, 0.1, 10, torch.quint8).sort()
+            return values.dequantize()
+
+
+    model = Sorts().eval()
     args = (torch.randn(3, 4),)
     ```
 
@@ -34,18 +39,24 @@ def quantised_module(lowered: Lowered) -> Iterator[Hit]:
     ```python
     import torch
 
-    model = torch.nn.Linear(4, 2).eval()
+
+    class Sorts(torch.nn.Module):
+        def forward(self, x):
+            values, _ = torch.quantize_per_tensor(x, 0.1, 10, torch.quint8).dequantize().sort()
+            return values
+
+
+    model = Sorts().eval()
     args = (torch.randn(3, 4),)
     ```
 
     ## Repair safety
-    Not repaired: the float model is needed.
+    Not repaired: which scale the operator leaves is not known.
     """
-    for missing in lowered.unsupported:
-        if missing.op.startswith("quantized."):
-            yield Hit(
-                f"{missing.op} computes on weights that torch has packed and no graph can hold",
-                at=missing.location,
-                help="export the float model and quantise the file with onnxruntime.quantization, "
-                "or quantise with torchao, whose operators are followed",
-            )
+    for blocker in unread(failed):
+        yield Hit(
+            said(blocker).partition(": ")[2],
+            at=blocker.location,
+            help="call it between dequantize() and quantize_per_tensor(), where it is an operator on "
+            "floats; see docs/quantisation.md for what is read",
+        )

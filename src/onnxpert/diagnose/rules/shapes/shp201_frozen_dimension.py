@@ -56,15 +56,44 @@ def frozen_dimension(captured: Captured) -> Iterator[Hit]:
     """
     for name, axis, asked, size in _frozen(captured):
         guard = _freezing(captured, size)
+        if axis is None:
+            yield Hit(
+                f"the input {name} was asked to vary, but the model fixes it to {int(size)}",
+                at=guard.location
+                if guard
+                else (captured.loaded.source if captured.loaded else None),
+                help=f"give it as a tensor, or leave {name} out of the dynamic shapes",
+                notes=(f"the run assumed {guard.expr}",) if guard else (),
+                severity=None if asked else Severity.INFO,
+            )
+            continue
         yield Hit(
             f"axis {axis} of input {name} was asked to be dynamic, but the model fixes it to {int(size)}",
             at=guard.location if guard else (captured.loaded.source if captured.loaded else None),
             help=_partner(captured.loaded, name, axis)
-            or f"take the size from the tensor ({name}.shape[{axis}], or -1 in a view), "
-            f"or leave axis {axis} out of the dynamic shapes",
-            notes=(f"the run assumed {guard.expr}",) if guard else (),
+            or f"{_cure(guard, name, axis)}, or leave axis {axis} out of the dynamic shapes",
+            notes=(f"the run assumed {_told(captured, guard)}",) if guard else (),
             severity=None if asked else Severity.INFO,
         )
+
+
+_RESHAPES = re.compile(r"\b(view|reshape|unflatten|expand|repeat|split|chunk|range|arange)\b")
+
+
+def _cure(guard: Guard | None, name: str, axis: int) -> str:
+    code = guard.location.code if guard and guard.location else ""
+    if not code or _RESHAPES.search(code):
+        return f"take the size from the tensor ({name}.shape[{axis}], or -1 in a view)"
+    return f"cut what it meets there, a table or a mask, to its size ([..., :{name}.shape[{axis}]])"
+
+
+def _told(captured: Captured, guard: Guard) -> str:
+    """The assumption, with the sizes as the user would write them."""
+    text = guard.expr
+    for symbol, (written, _) in _symbols(captured).items():
+        text = re.sub(rf"\b{symbol}\b", written, text)
+    sides = re.fullmatch(r"Eq\((.*), (.*)\)", text)
+    return f"{sides.group(1)} == {sides.group(2)}" if sides else text
 
 
 def _partner(loaded: Loaded | None, name: str, axis: int) -> str:
@@ -93,15 +122,25 @@ def _partner(loaded: Loaded | None, name: str, axis: int) -> str:
     )
 
 
-def _frozen(captured: Captured) -> Iterator[tuple[str, int, bool, Any]]:
+def _frozen(captured: Captured) -> Iterator[tuple[str, int | None, bool, Any]]:
     leaves = {leaf.name: leaf for leaf in captured.loaded.leaves} if captured.loaded else {}
     placeholders = [node for node in captured.root.graph.nodes if node.op == "placeholder"]
+    taken = {entry.name for entry in captured.inputs if entry.kind is InputKind.USER}
+    for name, given in leaves.items():  # torch.export leaves out a number that it has fixed
+        if given.scalar is not None and name not in taken:
+            yield name, None, given.scalar.asked, given.value
     for entry, node in zip(captured.inputs, placeholders, strict=True):
         leaf = leaves.get(entry.name) if entry.kind is InputKind.USER else None
+        if leaf is not None and leaf.scalar is not None and _is_number(node.meta["val"]):
+            yield entry.name, None, leaf.scalar.asked, node.meta["val"]
         for axis, spec in leaf.dims if leaf else ():
             size = node.meta["val"].shape[axis]
-            if isinstance(size, int) or size.node.expr.is_number:
+            if _is_number(size):
                 yield entry.name, axis, spec.asked, size
+
+
+def _is_number(size: Any) -> bool:
+    return isinstance(size, int) or bool(size.node.expr.is_number)
 
 
 def _freezing(captured: Captured, size: Any) -> Guard | None:
@@ -111,4 +150,36 @@ def _freezing(captured: Captured, size: Any) -> Guard | None:
     symbol = {str(s) for s in size.node._expr.free_symbols}  # noqa: SLF001  `expr` is the number already
     found = [guard for guard in captured.guards if symbol & set(guard.symbols)]
     equalities = [guard for guard in found if guard.expr.startswith("Eq(")]
-    return next(iter(equalities or found), None)
+    fixing = [guard for guard in equalities if _fixes(captured, guard, symbol)]
+    return next(iter(fixing or equalities or found), None)
+
+
+def _fixes(captured: Captured, guard: Guard, symbols: set[str]) -> bool:
+    """Whether an equation of a product or a sum breaks when that size is another, all others being
+    as in the example; one that holds all the same has fixed some other size."""
+    sizes = {name: size + (name in symbols) for name, size in _examples(captured).items()}
+    sides = {"Eq": lambda left, right: left == right, "__builtins__": {}}
+    try:
+        return not eval(guard.expr, sides, sizes)  # a sum torch wrote, over integers
+    except Exception:  # a function that only torch knows: it may well be the one
+        return True
+
+
+def _examples(captured: Captured) -> dict[str, int]:
+    return {symbol: size for symbol, (_, size) in _symbols(captured).items()}
+
+
+def _symbols(captured: Captured) -> dict[str, tuple[str, int]]:
+    """The dynamic sizes, as they were before anything fixed them: how to write them, how large."""
+    found: dict[str, tuple[str, int]] = {}
+    leaves = {leaf.name: leaf for leaf in captured.loaded.leaves} if captured.loaded else {}
+    placeholders = [node for node in captured.root.graph.nodes if node.op == "placeholder"]
+    for entry, node in zip(captured.inputs, placeholders, strict=True):
+        leaf = leaves.get(entry.name) if entry.kind is InputKind.USER else None
+        for axis, _ in leaf.dims if leaf else ():
+            size = node.meta["val"].shape[axis]
+            written = None if isinstance(size, int) else size.node._expr  # noqa: SLF001
+            if written is not None and written.is_Symbol and leaf is not None:
+                place = f"{leaf.path}.shape[{axis}]"
+                found.setdefault(str(written), (place, int(leaf.value.shape[axis])))
+    return found

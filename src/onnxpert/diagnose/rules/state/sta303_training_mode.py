@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 from onnxpert.core.source import of_meta
 from onnxpert.core.types import Captured, Hit, Severity
-from onnxpert.diagnose.modes import FLAGS, is_on, is_training
+from onnxpert.diagnose.modes import FLAGS, is_on, is_stopped_by_eval, is_training
 from onnxpert.diagnose.rule import rule
-
-_RANDOM = {"bernoulli", "bernoulli_", "native_dropout"}
 
 
 @rule("STA303", "training-mode", reads=Captured, severity=Severity.ERROR, since="0.1")
@@ -46,7 +44,7 @@ def training_mode(captured: Captured) -> Iterator[Hit]:
     for node in captured.root.graph.nodes:
         packet = getattr(node.target, "overloadpacket", None)
         name = getattr(packet, "__name__", "")
-        if name in _RANDOM or (name in FLAGS and is_on(name, node.args)):
+        if is_stopped_by_eval(captured, node) or (name in FLAGS and is_on(name, node.args)):
             yield Hit(
                 f"the model is in training mode, and {name.rstrip('_')} acts on it",
                 at=of_meta(node.meta),

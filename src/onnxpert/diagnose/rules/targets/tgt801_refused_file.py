@@ -19,34 +19,11 @@ def refused_file(verified: Verified) -> Iterator[Hit]:
     A valid file that does not run is no export.
 
     ## Example
-    ```python
-    import torch
-
-
-    class Packed(torch.nn.Module):
-        def forward(self, x):
-            return x.to(torch.float8_e4m3fn).reshape(2, 2).float()
-
-
-    model = Packed().eval()
-    args = (torch.randn(4),)
-    options = {"opset_version": 20}
-    ```
+    What is known of a target is said before anything is written, by `TGT803` to `TGT808`, so there
+    is no model that shows this on purpose.
 
     ## Use instead
-    ```python
-    import torch
-
-
-    class Packed(torch.nn.Module):
-        def forward(self, x):
-            return x.to(torch.float8_e4m3fn).reshape(2, 2).float()
-
-
-    model = Packed().eval()
-    args = (torch.randn(4),)
-    options = {"opset_version": 21}
-    ```
+    Whatever the message names, in another type or in another form.
 
     ## Repair safety
     Not repaired.

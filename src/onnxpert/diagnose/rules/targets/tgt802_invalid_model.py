@@ -29,5 +29,6 @@ def invalid_model(checked: Checked) -> Iterator[Hit]:
     for problem in checked.problems:
         yield Hit(
             f"the ONNX checker rejects the result: {problem}",
+            at=checked.location,
             help="this is a bug of onnxpert's: please report it, with the model if you can",
         )

@@ -21,6 +21,7 @@ class Signature:
     outputs: tuple[str, ...]
     is_function: bool
     allowed: Mapping[str, frozenset[str]]  # type variable -> what it may be
+    by_context: bool = False  # a function whose body depends on attributes and types
 
     def types(
         self, node: ir.Node, instead: Mapping[ir.DataType, ir.DataType] | None = None
@@ -34,6 +35,17 @@ class Signature:
                 dtype = (instead or {}).get(value.dtype, value.dtype)
                 found.setdefault(formals[min(index, len(formals) - 1)], f"tensor({_NAMES[dtype]})")
         return found
+
+    @property
+    def main(self) -> str:
+        """The variable of the type it works in: of what it gives, else of what it reads."""
+        result = self.outputs[0] if self.outputs else ""
+        return result if result in self.inputs or not self.inputs else self.inputs[0]
+
+    def variable(self, index: int, *, of_output: bool = False) -> str:
+        """Of an input or output by its place; the last one's repeats."""
+        formals = self.outputs if of_output else self.inputs
+        return formals[min(index, len(formals) - 1)] if formals else ""
 
     def allows(self, types: Mapping[str, str]) -> bool:
         """Whether the standard has the operator with such types."""
@@ -61,6 +73,7 @@ def _read(op_type: str, opset: int) -> Signature | None:
             each.type_param_str: frozenset(each.allowed_type_strs)
             for each in schema.type_constraints
         },
+        bool(schema.has_context_dependent_function),  # type: ignore[attr-defined]
     )
 
 

@@ -1,0 +1,181 @@
+"""What a diagnosis costs beside a plain export, in CPU seconds; writes docs/diagnosis.md.
+
+A model with blockers has no plain export: it is set against that of the same model without them."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import logging
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+# run as a file, Python looks beside that file alone
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "diagnosis.md"
+
+
+class Block(nn.Module):
+    """A convolution and an attention, with what is asked for in its way."""
+
+    def __init__(self, blocked: bool) -> None:
+        super().__init__()
+        self.blocked = blocked
+        self.conv = nn.Conv1d(32, 32, 3, padding=1)
+        self.layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.layer(self.conv(x.transpose(1, 2)).transpose(1, 2))
+        if not self.blocked:
+            return x
+        self.calls += 1
+        if x.mean() > 0:
+            x = x + 1
+        x = x + torch.from_numpy(numpy.unwrap(x.numpy()))
+        return x * [1.0, 2.0][int(x.argmax()) % 2]
+
+
+class Stack(nn.Module):
+    def __init__(self, depth: int, blocked: int = 0) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(Block(index < blocked) for index in range(depth))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+class Refuses(Stack):
+    """Raises on what is no plain tensor, in the body that all the rest is called from."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if type(x) is not Tensor:
+            raise TypeError("plain tensors only")
+        return super().forward(x)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    about: str
+    model: Callable[[], nn.Module]
+    plain: Callable[[], nn.Module]  # what torch.onnx.export can do of it
+    example: tuple[int, ...] = (2, 16, 32)
+
+
+CASES = (
+    Case("multilayer perceptron", lambda: mlp(8), lambda: mlp(8), (4, 64)),
+    Case("4 blocks, nothing in the way", lambda: Stack(4), lambda: Stack(4)),
+    Case("12 blocks, nothing in the way", lambda: Stack(12), lambda: Stack(12)),
+    Case("4 blocks, one with 4 blockers", lambda: Stack(4, 1), lambda: Stack(4)),
+    Case("4 blocks, all with 4 blockers", lambda: Stack(4, 4), lambda: Stack(4)),
+    Case("12 blocks, one with 4 blockers", lambda: Stack(12, 1), lambda: Stack(12)),
+    Case("12 blocks, all with 4 blockers", lambda: Stack(12, 12), lambda: Stack(12)),
+    Case("12 blocks below a body that raises", lambda: Refuses(12, 1), lambda: Stack(12)),
+)
+
+
+def mlp(depth: int) -> nn.Module:
+    return nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.GELU()) for _ in range(depth)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3, help="of which the least counts")
+    parser.add_argument("--out", type=Path, default=PAGE, help="the page")
+    options = parser.parse_args(arguments)
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    _least(nn.Linear(4, 4).eval, (1, 4), 1)  # what is imported and set up once
+    rows = [(case, *_measured(case, options.repeats)) for case in CASES]
+    options.out.write_text(page(rows), encoding="utf-8")
+    return 0
+
+
+def _measured(case: Case, repeats: int) -> tuple[float, float, int]:
+    plain, _, _ = _least(case.plain, case.example, repeats)
+    _, diagnosis, findings = _least(case.model, case.example, repeats, plain=False)
+    return plain, diagnosis, findings
+
+
+def _least(
+    make: Callable[[], nn.Module], sizes: tuple[int, ...], repeats: int, *, plain: bool = True
+) -> tuple[float, float, int]:
+    exports, diagnoses, findings = [float("inf")], [float("inf")], 0
+    for _ in range(repeats):
+        torch.manual_seed(0)
+        model, example = make().eval(), torch.randn(sizes)
+        if plain:
+            exports.append(_seconds(partial(_export, model, example)))
+        told: list[int] = []
+        diagnoses.append(_seconds(partial(_diagnose, model, example, told)))
+        findings = told[0]
+    return min(exports), min(diagnoses), findings
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        start = time.process_time()
+        work()
+        return time.process_time() - start
+
+
+def _export(model: nn.Module, example: Tensor) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.onnx")
+        torch.onnx.export(model, (example,), path, dynamo=True, verbose=False)
+
+
+def _diagnose(model: nn.Module, example: Tensor, told: list[int]) -> None:
+    report = onnxpert.diagnose(model, (example,))
+    told.append(sum(finding.count for finding in report.findings))
+
+
+def page(rows: Sequence[tuple[Case, float, float, int]]) -> str:
+    head = "| model | findings | `torch.onnx.export` | `onnxpert.diagnose` | ratio |"
+    lines = [
+        f"| {case.about} | {findings} | {plain:.2f} | {diagnosis:.2f} | {diagnosis / plain:.2f} |"
+        for case, plain, diagnosis, findings in rows
+    ]
+    return "\n".join(
+        [
+            "# What a diagnosis costs",
+            "",
+            "CPU seconds of one process, the least of several, after a first call of each. A diagnosis is the",
+            "whole walk with its proof; where a model has blockers, it is set against the plain export of the same",
+            "model without them, since with them there is none. `benchmarks/diagnosis.py` writes this page.",
+            "",
+            f"torch {torch.__version__}, {platform()}.",
+            "",
+            head,
+            "|---|---:|---:|---:|---:|",
+            *lines,
+            "",
+        ]
+    )
+
+
+def platform() -> str:
+    import platform as here
+
+    return f"Python {here.python_version()}, {here.machine()}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""One random model: exported as a user would, run by ONNX Runtime, compared with torch."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+import onnx_ir as ir
+import torch
+
+import onnxpert
+from conformance.mixtures.drawing import Drawn, draw, tensor
+from conformance.results import Outcome
+from onnxpert.targets import find
+from onnxpert.verify.arrays import to_array, to_tensor
+from onnxpert.verify.compare import compare
+from onnxpert.verify.precision import Watch, coarsest
+
+_OTHER_VALUES = 2
+
+
+def attempt(seed: int) -> tuple[Outcome, str, str]:
+    """How the export of a seed's model ends, why, and the model itself."""
+    drawn = draw(seed)
+    with tempfile.TemporaryDirectory(prefix="mixture-") as directory:
+        file = Path(directory) / f"mixture_{seed}.py"
+        file.write_text(drawn.source, encoding="utf-8")
+        model = _imported(file).Mixture().eval()
+        outcome, detail = _exported(model, drawn, file)
+    return outcome, detail, drawn.source
+
+
+def _exported(model: torch.nn.Module, drawn: Drawn, file: Path) -> tuple[Outcome, str]:
+    path = file.with_suffix(".onnx")
+    try:
+        onnxpert.export(
+            model,
+            tuple(value.clone() for value in drawn.inputs),
+            path,
+            dynamic_shapes="auto" if drawn.seed % 3 == 0 else None,
+        )
+    except onnxpert.ExportError as error:
+        left = "a file was left behind; " if path.exists() else ""
+        unsaid = left or _unsaid(error.report, drawn, file)
+        told = "; ".join(f"{f.rule}: {f.message}" for f in error.report.findings if f.blocks)
+        return (Outcome.FAILED, f"{unsaid}: {told}") if unsaid else (Outcome.REFUSED, told)
+    except Exception as error:  # a bug of ours is a row as well
+        return Outcome.FAILED, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return _judged(model, drawn, path)
+
+
+def _unsaid(report: onnxpert.Report, drawn: Drawn, file: Path) -> str:
+    """What a refusal leaves out, "" when it says it all: operator, dtype and the line of the call."""
+    blocking = [finding for finding in report.findings if finding.blocks]
+    if not blocking:
+        return "refused without a reason"
+    for finding in blocking:
+        where = finding.location
+        if where is None or Path(where.file).name != file.name or where.line < drawn.first_line:
+            return f"{finding.rule} names no line of the model"
+        said = " ".join((finding.message, finding.help, *finding.notes))
+        if finding.rule.startswith(("OPS", "TGT", "DTY")) and not _names_dtype(said):
+            return f"{finding.rule} names no dtype"
+    return ""
+
+
+def _names_dtype(text: str) -> bool:
+    return any(
+        word in text.lower()
+        for word in ("float", "int8", "int16", "int32", "int64", "bool", "complex", "double")
+    )
+
+
+def _judged(model: torch.nn.Module, drawn: Drawn, path: Path) -> tuple[Outcome, str]:
+    """The file against torch at the example and at other values, by means of its own."""
+    try:
+        run = find("ort-cpu").open(path)
+        names = [str(value.name) for value in ir.load(path).graph.inputs]
+    except Exception as error:  # whatever the runtime has to say
+        return Outcome.UNLOADABLE, " ".join(str(error).split())[:300]
+    chance = random.Random(-1 - drawn.seed)
+    others = [
+        tuple(
+            tensor(chance, str(value.dtype).removeprefix("torch."), tuple(value.shape))
+            for value in drawn.inputs
+        )
+        for _ in range(_OTHER_VALUES)
+    ]
+    for inputs in (drawn.inputs, *others):
+        try:
+            with torch.no_grad(), Watch() as watch:
+                wanted = model(*(value.clone() for value in inputs))
+        except RuntimeError:  # torch itself refuses these: whole numbers divided by zero
+            continue
+        coarse = coarsest(watch.seen | {value.dtype for value in inputs})
+        results = wanted if isinstance(wanted, tuple) else (wanted,)
+        read = [
+            value for value, kept in zip(inputs, _kept(names, len(inputs)), strict=True) if kept
+        ]
+        try:
+            got = run({n: to_array(_plain(v)) for n, v in zip(names, read, strict=True)})
+        except Exception as error:  # the same
+            return Outcome.UNLOADABLE, " ".join(str(error).split())[:300]
+        if len(got) != len(results):
+            return Outcome.WRONG, f"{len(got)} outputs for {len(results)}"
+        for index, (want, have) in enumerate(zip(results, got, strict=True)):
+            problem = compare(want, have, computed_in=coarse).problem
+            if problem and not _is_rounding(model, inputs, index, want, to_tensor(have)):
+                return Outcome.WRONG, problem
+    return Outcome.RIGHT, ""
+
+
+def _is_rounding(
+    model: torch.nn.Module,
+    inputs: tuple[torch.Tensor, ...],
+    index: int,
+    want: torch.Tensor,
+    have: torch.Tensor,
+) -> bool:
+    """Whether torch itself is about as far from the same model in wider types as the file is.
+
+    Ten random calls in a row may lose every digit that float16 has."""
+    with torch.no_grad():
+        wide = model(*(value.double() if value.is_floating_point() else value for value in inputs))
+    exact = (wide if isinstance(wide, tuple) else (wide,))[index]
+    if not want.shape == have.shape == exact.shape or want.dtype != have.dtype:
+        return False
+    if not want.is_floating_point():
+        return False
+    finite = want.isfinite()
+    if not torch.equal(finite, have.isfinite()) or not exact[finite].isfinite().all():
+        return False
+    own, other = ((one.double() - exact.double())[finite].abs() for one in (want, have))
+    return bool((other <= 3 * own.max()).all())
+
+
+def _kept(names: list[str], count: int) -> list[bool]:
+    return [name in names for name in ("x", "y", "z")[:count]]
+
+
+def _plain(value: torch.Tensor) -> torch.Tensor:
+    """As a file has it: complex numbers are pairs of reals."""
+    plain = value.resolve_conj().resolve_neg()
+    return torch.view_as_real(plain) if plain.is_complex() else plain
+
+
+def _imported(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

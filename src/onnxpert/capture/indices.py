@@ -1,0 +1,63 @@
+"""Elements picked by a size: `x[:, n - 1]` stays open, where torch would take a number for `n - 1`.
+
+Python's brackets ask a symbol for its number before any operator is called. `select` takes the symbol,
+so it is called first, and the brackets get what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+Tensor = torch.Tensor
+
+
+class OpenIndices(TorchFunctionMode):
+    """While on, a symbol in the brackets of a tensor is no number."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func in (Tensor.__getitem__, Tensor.__setitem__) and _has_symbol(args[1]):
+            picked, rest = _picked(args[0], args[1])
+            if func is Tensor.__getitem__:
+                return picked[rest] if rest else picked
+            picked[rest or ...] = args[2]
+            return None
+        return func(*args, **(kwargs or {}))
+
+
+def _has_symbol(index: Any) -> bool:
+    if isinstance(index, tuple):
+        return any(isinstance(each, torch.SymInt) for each in index)
+    return isinstance(index, torch.SymInt)
+
+
+def _picked(x: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...]]:
+    """The tensor with every symbol's element taken, and the index without them."""
+    entries = index if isinstance(index, tuple) else (index,)
+    axes = list(_axes(x, entries))
+    # From the last axis to the first: the numbers of those before it stay what they are.
+    for entry, axis in reversed(list(zip(entries, axes, strict=True))):
+        if isinstance(entry, torch.SymInt):
+            x = torch.select(x, axis, entry)
+    return x, tuple(each for each in entries if not isinstance(each, torch.SymInt))
+
+
+def _axes(x: Tensor, entries: tuple[Any, ...]) -> Iterator[int]:
+    """The axis at which each entry stands."""
+    axis = 0
+    for entry in entries:
+        yield axis
+        axis += x.dim() - sum(map(_width, entries)) if entry is Ellipsis else _width(entry)
+
+
+def _width(entry: Any) -> int:
+    """How many axes an entry speaks of."""
+    if entry is None or entry is Ellipsis or isinstance(entry, bool):
+        return 0
+    if isinstance(entry, Tensor) and entry.dtype in (torch.bool, torch.uint8):
+        return entry.dim()
+    return 1

@@ -1,0 +1,108 @@
+"""The ways out of torch: calls that hand a tensor's memory to something else, which no dispatcher sees.
+
+While a model is scouted they are answered from the example's values, and noted. `FakeTensor.tolist`
+is torch's own; tried on torch 2.13 and 2.15."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import _disable_current_modes
+
+from onnxpert.capture.stumbling import is_of_data
+from onnxpert.core.types import Asked
+
+if TYPE_CHECKING:
+    from onnxpert.capture.scout import Scout
+
+
+@contextmanager
+def leaving(scout: Scout) -> Iterator[None]:
+    """While on, every way out is watched."""
+    with (
+        patch.object(threading.Thread, "start", _starting(scout)),
+        patch.object(FakeTensor, "tolist", _listing(scout)),
+        patch.object(torch, "load", _loading(scout)),
+        _Calls(scout),
+    ):
+        yield
+
+
+def _listing(scout: Scout) -> Callable[[FakeTensor], Any]:
+    """`.tolist()`, which a fake tensor has of its own: a list as long as the data say is none."""
+    plain = FakeTensor.tolist
+
+    def tolist(fake: FakeTensor) -> Any:
+        if any(map(is_of_data, fake.shape)) and scout.has(fake):
+            scout.left("tolist")
+            with _disable_current_modes():
+                return scout.real(fake).tolist()
+        with scout.reading("tolist"):
+            return plain(fake)
+
+    return tolist
+
+
+def _loading(scout: Scout) -> Callable[..., Any]:
+    plain = torch.load
+
+    def load(*args: Any, **named: Any) -> Any:
+        scout.block(Asked.CALL, "torch.load is called, which reads what no graph has")
+        with _disable_current_modes():
+            found = plain(*args, **named)
+        return found if scout.is_witnessed else scout.stand_in(found)
+
+    return load
+
+
+def _starting(scout: Scout) -> Callable[[threading.Thread], None]:
+    plain = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if scout.place() is not None:
+            scout.threads = True
+            scout.block(Asked.CALL, "a thread is started, and what it computes is not seen")
+        plain(thread)
+
+    return start
+
+
+class _Calls(TorchFunctionMode):
+    """Sees the calls that never reach the dispatcher: `.numpy()`, `data_ptr()`, `from_numpy`."""
+
+    def __init__(self, scout: Scout) -> None:
+        super().__init__()
+        self._scout = scout
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        scout = self._scout
+        name = getattr(func, "__name__", "")
+        try:
+            if name == "__reduce_ex__" and isinstance(args[0], FakeTensor):
+                raise TypeError("a tensor is pickled")  # noqa: TRY301  a fake one can be, up to a point
+            if name == "__deepcopy__" and scout.is_real(args[0]):
+                return scout.copied(func, args)
+            with scout.reading(name):
+                out = func(*args, **kwargs)
+            if scout.takes_out(name, args):
+                scout.left(name)
+        except Exception as error:
+            try:
+                given, named = scout.reals((tuple(args), kwargs))
+                with _disable_current_modes():
+                    out = func(*given, **named)
+            except Exception:
+                raise error from None
+            scout.left(name, error)
+            return scout.stand_in(out)
+        return out

@@ -1,0 +1,55 @@
+"""What a scouted body stumbled over: read from its line, its exception and the numbers it held."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+from onnxpert.core.statement import Statement, statement
+from onnxpert.core.types import Asked, Blocker, Location
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_SYMBOLIC = re.compile(r"\bSym(Int|Float|Bool)\b")
+_ASKED = {Statement.WHILE: Asked.LOOP, Statement.ASSERT: Asked.ASSERTION}
+
+
+def is_of_data(size: Any) -> bool:
+    return isinstance(size, torch.SymInt) and size.node.hint is None
+
+
+def branch(place: Location | None) -> Asked:
+    kind = statement(place) if place is not None else None
+    return _ASKED.get(kind, Asked.BRANCH) if kind else Asked.BRANCH
+
+
+def stumbled(error: Exception) -> Asked:
+    """What a body wanted when it raised: something that takes numbers was given a symbol."""
+    about_number = isinstance(error, (TypeError, ValueError)) and _SYMBOLIC.search(str(error))
+    return Asked.NUMBER if about_number else Asked.CALL
+
+
+def is_at(place: Location, known: Blocker) -> bool:
+    there = known.location
+    return there is not None and (place.file, place.line) == (there.file, there.line)
+
+
+def symbols_at(error: Exception, place: Location | None) -> list[Any]:
+    """The symbols in the variables of the line that raised."""
+    trace = error.__traceback__
+    found: list[Any] = []
+    while trace is not None and place is not None:
+        if (trace.tb_frame.f_code.co_filename, trace.tb_lineno) == (place.file, place.line):
+            for name, value in trace.tb_frame.f_locals.items():
+                if isinstance(value, _SYMBOLS) and re.search(rf"\b{name}\b", place.code):
+                    found += value.node.expr.free_symbols
+        trace = trace.tb_next
+    return found
+
+
+def same(found: Blocker, other: Blocker) -> bool:
+    at, there = found.location, other.location
+    if at is None or there is None:
+        return found == other
+    return found.asked is other.asked and (at.file, at.line) == (there.file, there.line)

@@ -1,0 +1,43 @@
+"""Why a capture failed, or would have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from onnxpert.core.types.findings import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An exception of the model's, kept as evidence: what, where in the user's code, what torch said."""
+
+    error: BaseException
+    location: Location | None
+    text: str  # the exception's own message, without torch's advice to its developers
+    sizes: tuple[tuple[str, int], ...] = ()  # (input, axis) of the dynamic sizes it speaks of
+
+    @property
+    def kind(self) -> str:
+        return type(self.error).__name__
+
+
+class Asked(StrEnum):
+    """What Python wanted of a tensor that a graph cannot give."""
+
+    BRANCH = "branch"  # a truth value: if, and, or
+    LOOP = "loop"  # ... for a while
+    ASSERTION = "assertion"  # ... for an assert
+    NUMBER = "number"  # an int or a float of Python's own: range(n), a list index
+    NUMPY = "numpy"  # an array
+    CALL = "call"  # a call that cannot be followed
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """A place that no graph gets past; the scout answered from the example's values and went on."""
+
+    asked: Asked
+    text: str  # what torch said, or what was called
+    location: Location | None
+    needed: Location | None = None  # of a number: where it has to be one of Python's own

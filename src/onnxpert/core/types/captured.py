@@ -1,0 +1,145 @@
+"""A model as a graph of ATen calls and what was noticed while it ran; or what a failed capture leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from onnxpert.core.types.blockers import Blocker, Failure
+from onnxpert.core.types.findings import Location
+from onnxpert.core.types.loaded import Loaded
+
+
+class InputKind(StrEnum):
+    """Where the value of a graph input comes from."""
+
+    USER = "user"
+    PARAMETER = "parameter"
+    BUFFER = "buffer"
+    CONSTANT = "constant"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphInput:
+    """A placeholder of the captured graph: a leaf of the user's, or a tensor of the model's."""
+
+    kind: InputKind
+    name: str  # a leaf's name, or what the state dict calls it
+    tensor: Any = None  # the parameter, buffer or constant itself
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What the capture assumed about sizes, and the line that made it."""
+
+    expr: str
+    symbols: tuple[str, ...]
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch of Python's that the file decides at run time."""
+
+    condition: str
+    location: Location | None
+    about_data: bool  # else about sizes
+
+
+@dataclass(frozen=True, slots=True)
+class BranchTaken:
+    """Which sides of a branch the inputs of a proof took."""
+
+    branch: Branch
+    yes: bool
+    no: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """A condition for which the model raises instead of computing: the file does not check it."""
+
+    holds: bool  # which answer to the condition the file takes for granted
+    raises: str  # what the model raises otherwise
+    location: Location | None  # of the condition
+    raised: Location | None  # of what raises
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """The model as a graph of ATen calls."""
+
+    root: Any  # a module with `.graph`: an fx.GraphModule, or only the graph
+    inputs: tuple[GraphInput, ...]  # one per placeholder, in order
+    strategy: str
+    guards: tuple[Guard, ...] = ()
+    output_names: tuple[str, ...] = ()  # one per leaf of the output: `logits`, `hidden_0`
+    loaded: Loaded | None = None
+    written: tuple[str, ...] = ()  # attributes that forward assigned
+    placeholders: tuple[Placeholder, ...] = ()
+    done: tuple[Done, ...] = ()  # what forward did beside computing
+    dropped: tuple[
+        tuple[str, str], ...
+    ] = ()  # outputs that are no tensors: name, and of which class
+    detours: tuple[Blocker, ...] = ()  # what one strategy could not follow and this one could
+    branches: tuple[Branch, ...] = ()  # in the order of the run, outer ones first
+    preconditions: tuple[Precondition, ...] = ()
+    # Sizes (input, axis) whose loops were told by a few lengths: longer ones are to be looked at.
+    inferred: tuple[tuple[str, int], ...] = ()
+    left_open: bool = False  # a library asked about sizes, and only the example's side is here
+    # Lines (file, number) that draw random numbers in evaluation mode too; of a model in training.
+    lasting_chance: frozenset[tuple[str, int]] = frozenset()
+    plain: Captured | None = None  # the same for the example's side of every question about sizes
+
+
+class Deed(StrEnum):
+    """Things that a forward does beside computing; none of them is in a graph."""
+
+    PRINT = "print"
+    CHANCE = "chance"  # a random number of Python's or NumPy's
+    CLOCK = "clock"
+    ENVIRONMENT = "environment"  # a variable of the process
+    FILE = "file"
+    ATTRIBUTE = "attribute"  # assigns one, or changes the list or dictionary in it
+    GLOBAL = "global"  # the same to a variable of the Python module
+    QUESTION = "question"  # asks whether it is being exported
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One such thing, and where."""
+
+    deed: Deed
+    what: str  # the function that was called, the name that was written
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """An autograd function that computes nothing, for its `symbolic` is said to."""
+
+    function: str
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueBody:
+    """Why the body of a custom operator or function could not be followed, and where."""
+
+    reason: str
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFailed:
+    """No strategy got the model through; `eager` is set when the model itself refuses the input."""
+
+    loaded: Loaded
+    attempts: tuple[tuple[str, Failure], ...]  # strategy -> how it failed
+    eager: Failure | None = None
+    casts: Mapping[str, str] = field(default_factory=dict)  # leaf -> dtype with which it does run
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # leaf -> smallest that runs
+    blockers: tuple[Blocker, ...] = ()  # everything in the way, in the order of the run
+    scouted: Captured | None = None  # the graph with those places stood in for; never exported

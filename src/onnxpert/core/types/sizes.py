@@ -1,0 +1,45 @@
+"""What became of sizes that were to vary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onnxpert.core.types.findings import Location
+from onnxpert.core.types.lowered import Boundary, Symbol
+from onnxpert.core.types.verified import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Crossed:
+    """Beyond a boundary the model runs and the file does not follow it."""
+
+    boundary: Boundary
+    row: Row
+    condition: str  # the guard with the names of the file's dimensions
+
+
+@dataclass(frozen=True, slots=True)
+class Tied:
+    """Two sizes that nobody named and that the file needs to be equal."""
+
+    first: Symbol
+    second: Symbol
+    row: Row  # the proof that they cannot differ
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """Dimensions that nobody asked for by name and that are not offered any more, or from 2 on."""
+
+    dims: tuple[tuple[str, int, int], ...]  # input, axis, its size in the example
+    reason: str
+    location: Location | None = None
+    lower: int | None = None  # set: still dynamic, from this size on
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A dynamic size that the proven file takes only within a range."""
+
+    symbol: Symbol
+    location: Location | None

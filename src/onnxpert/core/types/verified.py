@@ -1,0 +1,88 @@
+"""What the proof found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from onnxpert.core.types.captured import BranchTaken
+from onnxpert.core.types.findings import Location
+
+
+class Verdict(StrEnum):
+    """What one comparison came to."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    REFUSED = "refused"  # the user's own model does not take this input, so nothing is to be proven
+
+
+class Choice(StrEnum):
+    """What torch promises nothing about, so that a library, or a runtime, chooses."""
+
+    SIGN = "sign"  # of an eigenvector or a singular vector
+    ORDER = "order"  # of equal elements
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One output at one set of inputs."""
+
+    case: str  # "example", "batch=1", "other values", ...
+    output: str
+    sizes: Mapping[str, int]
+    verdict: Verdict
+    max_abs: float | None = None
+    max_rel: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    detail: str = ""
+    choices: tuple[Choice, ...] = ()  # it differs by these alone, which torch leaves open
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first node of the file whose value differs from the model's own."""
+
+    node: str
+    op_type: str
+    value: str
+    location: Location | None
+    detail: str
+
+
+class Chance(StrEnum):
+    """What chance has to do with a model."""
+
+    DRAWS = "draws"  # it only draws: plainly meant to be random
+    MIXED = "mixed"  # it computes, and chance comes in
+
+
+@dataclass(frozen=True, slots=True)
+class Randomness:
+    """How a model's results come to be random, and whether that is wanted."""
+
+    kind: Chance
+    allowed: bool
+    location: Location | None = None
+    unwritten: tuple[int, ...] = ()  # outputs that are memory which nobody wrote
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The proof, or what stands in its way."""
+
+    rows: tuple[Row, ...]
+    divergence: Divergence | None = None
+    nondeterministic: bool = False  # the user's own model gives two answers to one input
+    stateful: bool = False  # ... because the first call changed the second
+    runtime_error: str = ""  # the runtime refused the file
+    location: Location | None = None
+    randomness: Randomness | None = None
+    branches: tuple[BranchTaken, ...] = ()
+
+    @property
+    def proven(self) -> bool:
+        compared = [row for row in self.rows if row.verdict is not Verdict.REFUSED]
+        return bool(compared) and all(row.verdict is Verdict.PASS for row in compared)

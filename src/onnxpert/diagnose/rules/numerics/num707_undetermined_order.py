@@ -1,0 +1,73 @@
+"""Places of equal elements, among which nothing decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxpert.core.types import Choice, Hit, Severity, Verdict, Verified
+from onnxpert.diagnose.rule import rule
+
+
+@rule("NUM707", "undetermined-order", reads=Verified, severity=Severity.ERROR, since="0.2")
+def undetermined_order(verified: Verified) -> Iterator[Hit]:
+    """
+    ## What it does
+    Finds results that are the model's own once equal elements are named in the order they stand in.
+
+    ## Why it matters
+    Of several equal elements, `topk`, `sort`, `kthvalue`, `median` and `mode` may name any: torch
+    promises nothing, and gives other places on another device or in its next release. A file names
+    the first. Scores that are cut off (`relu`, `clamp`, a sigmoid that is full) have many equals.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Best(torch.nn.Module):
+        def forward(self, x):
+            return torch.topk(x.relu(), 3).indices
+
+
+    model = Best().eval()
+    args = (-torch.ones(20),)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Best(torch.nn.Module):
+        def forward(self, x):
+            return torch.sort(x.relu(), stable=True, descending=True).indices[:3]
+
+
+    model = Best().eval()
+    args = (-torch.ones(20),)
+    ```
+
+    ## Repair safety
+    Not repaired. With `undetermined="allow"` (`--undetermined allow`) the file may name the first of
+    them: the model is then made to do so too, and everything that follows from it must be equal.
+    """
+    rows = [row for row in verified.rows if row.choices]
+    failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
+    if not any(Choice.ORDER in row.choices for row in rows):
+        return
+    place = verified.divergence.location if verified.divergence else verified.location
+    names = ", ".join(dict.fromkeys(row.output for row in rows))
+    if not failed:
+        yield Hit(
+            f"in {names}, the first of several equal elements is named, which torch need not do",
+            at=place,
+            help="is it the same to you? All that follows from it is proven",
+            severity=Severity.WARNING,
+        )
+    elif all(row.choices for row in failed):
+        yield Hit(
+            f"in {names}, torch names other ones of several equal elements than the file",
+            at=place,
+            help="sort with stable=True and take the first, or let the file choose with "
+            'undetermined="allow"',
+        )

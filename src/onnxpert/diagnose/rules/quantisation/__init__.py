@@ -1,0 +1,1 @@
+"""Files in whole numbers: what they cost."""

@@ -1,0 +1,130 @@
+"""The same model once more: with fewer sizes that vary, or asked more of, after a turn that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onnxpert.core.types import (
+    Captured,
+    Checked,
+    Crossed,
+    Fitting,
+    Loaded,
+    Lowered,
+    Severity,
+    Verdict,
+    Verified,
+    replace,
+)
+from onnxpert.diagnose import catalogue as rules
+from onnxpert.diagnose import diagnose
+from onnxpert.engine.offers import asked_for, doubted, narrowed, tie, tied
+from onnxpert.engine.walk import Walk
+from onnxpert.engine.withdrawals import after_proof, after_refusal, without
+
+_OF_A_GRAPH = (Captured, Lowered, Fitting, Checked, Verified, Crossed)
+
+
+def after_a_proof(
+    walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
+) -> Loaded | None:
+    """The model to try again with, if what the proof showed leads to a better one.
+
+    If nobody asked for a dimension to vary ("auto" offered it), it is fixed or narrowed."""
+    return _looked_at_closer(walk, loaded, lowered, verified, crossed) or _with_fewer_sizes(
+        walk, loaded, lowered, verified, crossed
+    )
+
+
+def _looked_at_closer(
+    walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
+) -> Loaded | None:
+    """Captured with more care where the first look was wrong."""
+    if not loaded.unrolled and _rolled_wrongly(walk.captured, verified, crossed):
+        return replace(loaded, unrolled=True)  # type: ignore[no-any-return]
+    doubts = doubted(walk.captured, loaded, lowered, crossed)
+    if doubts:
+        return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]
+    if not loaded.doubted and _has_other_sides(walk, loaded, verified):
+        return replace(loaded, thorough=True)  # type: ignore[no-any-return]
+    return None
+
+
+def _with_fewer_sizes(
+    walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
+) -> Loaded | None:
+    offered = [one for one in crossed if not asked_for(loaded, lowered, one.boundary)]
+    if offered:
+        for finding in diagnose(offered[0]):
+            cure = "narrow-offered-dimension"
+            walk.findings.append(
+                replace(finding, severity=Severity.INFO, repaired=True, repair=cure)
+            )
+        return narrowed(loaded, lowered, offered[0].boundary)
+    pair = tie(loaded, lowered, verified)
+    if pair is not None:
+        walk.learn(pair)
+        return tied(loaded, pair)
+    less = after_proof(loaded, lowered, verified)
+    if less is not None:
+        walk.learn(less)
+        return without(loaded, less)
+    return None
+
+
+def _rolled_wrongly(captured: object, verified: Verified, crossed: Sequence[Crossed]) -> bool:
+    """Whether a loop that was told by a few lengths is not that, and no assumption says where."""
+    explained = {id(one.row) for one in crossed}
+    failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
+    unexplained = any(id(row) not in explained for row in failed)
+    return isinstance(captured, Captured) and bool(captured.inferred) and unexplained
+
+
+def _has_other_sides(walk: Walk, loaded: Loaded, verified: Verified) -> bool:
+    """Whether a library asked about sizes, and the file is wrong at others than the example's."""
+    if not isinstance(walk.captured, Captured) or not walk.captured.left_open or loaded.thorough:
+        return False
+    example = next((row.sizes for row in verified.rows), {})
+    return any(row.verdict is Verdict.FAIL and row.sizes != example for row in verified.rows)
+
+
+def with_less_offered(walk: Walk) -> Loaded | None:
+    """A walk that ended in errors, once more with fewer of the sizes that nobody asked for."""
+    if not isinstance(walk.captured, Captured) or walk.captured.loaded is None:
+        return None
+    less = after_refusal(walk.captured.loaded, walk.findings)
+    if less is None:
+        return None
+    walk.findings = [finding for finding in walk.findings if not finding.blocks]
+    walk.learn(less)
+    walk.forget_file()
+    return without(walk.captured.loaded, less)
+
+
+def with_constants(walk: Walk) -> Loaded | None:
+    """A walk that failed with numbers as inputs, once more with them as they are in the example."""
+    captured = walk.captured
+    loaded = captured.loaded if isinstance(captured, Captured) else None
+    if loaded is None or not loaded.numbers or not walk.blocked:
+        return None
+    read = {id: rule.reads for id, rule in rules().items()}
+    if any(f.blocks and read[f.rule] not in _OF_A_GRAPH[1:] for f in walk.findings):
+        return None  # it would fail all the same
+    # What was read off that graph and its proof will be read again.
+    walk.findings = [f for f in walk.findings if f.repaired or read[f.rule] not in _OF_A_GRAPH]
+    walk.forget_file()
+    return without_numbers(walk, loaded)
+
+
+def without_numbers(walk: Walk, loaded: Loaded) -> Loaded:
+    """The repair that made inputs of numbers taken back."""
+    cure = "take-number-as-input"
+    walk.findings = [finding for finding in walk.findings if finding.repair != cure]
+    walk.repairs = [said for said in walk.repairs if not said.startswith(cure)]
+    leaves = tuple(
+        replace(leaf, value=loaded.numbers[leaf.name]) if leaf.name in loaded.numbers else leaf
+        for leaf in loaded.leaves
+    )
+    return replace(  # type: ignore[no-any-return]
+        loaded, leaves=leaves, numbers={}, constants=loaded.constants | loaded.numbers.keys()
+    )

@@ -1,0 +1,68 @@
+"""What is known of one model on its walk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from onnxpert.core.types import (
+    Captured,
+    CaptureFailed,
+    Divergence,
+    Finding,
+    Lowered,
+    Plan,
+    Quantised,
+    Request,
+    Saved,
+    Verified,
+)
+from onnxpert.diagnose import diagnose
+from onnxpert.engine.clock import Clock
+from onnxpert.engine.plugins import Plugins
+from onnxpert.engine.weights import Wish
+from onnxpert.quantise.scheme import Scheme
+from onnxpert.report.graph import Graph
+from onnxpert.save import discard
+from onnxpert.targets import Target
+
+
+@dataclass
+class Walk:
+    """What is known so far; the report is made of this."""
+
+    request: Request
+    target: Target
+    clock: Clock
+    plan: Plan
+    plugins: Plugins
+    runner: Target  # what the proof runs on: the target, or what stands in for it
+    findings: list[Finding] = field(default_factory=list)
+    repairs: list[str] = field(default_factory=list)
+    captured: Captured | CaptureFailed | None = None
+    lowered: Lowered | None = None
+    saved: Saved | None = None
+    verified: Verified | None = None
+    divergence: Divergence | None = None
+    graph: Graph | None = None
+    scheme: Scheme | None = None  # how the file shall be quantised
+    quantised: Quantised | None = None
+    weights: Wish = field(default_factory=Wish)
+    narrower: str = ""  # the type that the target computes in instead of float64, by consent
+
+    @property
+    def blocked(self) -> bool:
+        return any(finding.blocks for finding in self.findings)
+
+    def learn(self, evidence: object) -> None:
+        """What the rules say of a value; a thing already said is not said again."""
+        self.note(diagnose(evidence))
+
+    def note(self, found: Iterable[Finding]) -> None:
+        self.findings += [each for each in dict.fromkeys(found) if each not in self.findings]
+
+    def forget_file(self) -> None:
+        """Back to before the lowering, for another turn."""
+        if self.saved is not None:
+            discard(self.saved)
+        self.lowered = self.saved = self.verified = self.divergence = None

@@ -1,0 +1,1 @@
+"""Node and onnxruntime-web: where they are, and a session in a process of their own."""

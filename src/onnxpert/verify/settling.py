@@ -1,0 +1,138 @@
+"""What torch leaves open, settled as our files settle it: signs of vectors, and the order of equals.
+
+The model is run once more with these choices made for it. What it then gives is as much its answer as
+what it gave before, and everything after such a choice follows from it: nothing else may differ.
+The operators are those below autograd of torch 2.13 and 2.15."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from onnxpert.core.types import Choice
+
+aten = torch.ops.aten
+Tensors: TypeAlias = tuple[torch.Tensor, ...]
+Settle: TypeAlias = Callable[..., Tensors]
+# Elements that are as large as the largest but for this factor count as large: of two that are
+# equal up to rounding, neither must win by its last digit.
+LARGE = 0.7
+
+
+class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Makes the choices, and notes which kinds of them came out otherwise than torch's own."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.made: set[Choice] = set()
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        given = dict(kwargs or {})
+        result = func(*args, **given)
+        known = _SETTLED.get(func)
+        if known is None:
+            return result
+        kind, settle = known
+        chosen = settle(result, *args, **given)
+        if any(not torch.equal(a, b) for a, b in zip(chosen, result, strict=True)):
+            self.made.add(kind)
+        return chosen
+
+
+def signs(vectors: torch.Tensor) -> torch.Tensor:
+    """1 or -1 for each column: the sign of the first element that is among its largest."""
+    if not vectors.numel():
+        return vectors.new_ones((*vectors.shape[:-2], 1, vectors.shape[-1]))
+    size = vectors.abs()
+    large = size >= LARGE * size.amax(-2, keepdim=True)
+    first = large.to(torch.uint8).argmax(-2, keepdim=True)
+    return torch.where(vectors.gather(-2, first) < 0, -1.0, 1.0).to(vectors.dtype)
+
+
+def _eigenvectors(result: Tensors, A: torch.Tensor, *_: Any, **__: Any) -> Tensors:  # noqa: N803
+    values, vectors = result
+    if vectors.dim() != A.dim() or vectors.is_complex():
+        return result
+    return values, vectors * signs(vectors)
+
+
+def _singular_vectors(result: Tensors, A: torch.Tensor, *_: Any, **__: Any) -> Tensors:  # noqa: N803
+    left, values, right = result
+    if left.dim() != A.dim() or left.is_complex():
+        return result
+    number = values.shape[-1]
+    turn = signs(left[..., :number])
+    left, right = left.clone(), right.clone()
+    left[..., :number] *= turn
+    right[..., :number, :] *= turn.mT
+    return left, values, right
+
+
+def _in_order(x: torch.Tensor, dim: int, descending: bool) -> Tensors:
+    return tuple(torch.sort(x, dim=dim, descending=descending, stable=True))
+
+
+def _sorted(
+    _: Tensors, x: torch.Tensor, dim: int = -1, descending: bool = False, **__: Any
+) -> Tensors:
+    return _in_order(x, dim, descending)
+
+
+def _best(
+    result: Tensors,
+    x: torch.Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    *_: Any,
+    **__: Any,
+) -> Tensors:
+    if not x.dim():
+        return result
+    return tuple(each.narrow(dim, 0, k) for each in _in_order(x, dim, largest))
+
+
+def _of_rank(
+    result: Tensors, x: torch.Tensor, k: int, dim: int = -1, keepdim: bool = False
+) -> Tensors:
+    if not x.dim():
+        return result
+    found = (each.narrow(dim, k - 1, 1) for each in _in_order(x, dim, False))
+    return tuple(each if keepdim else each.squeeze(dim) for each in found)
+
+
+def _middle(result: Tensors, x: torch.Tensor, dim: int, keepdim: bool = False) -> Tensors:
+    if not x.dim() or (x.is_floating_point() and bool(x.isnan().any())):
+        return result
+    return _of_rank(result, x, (x.shape[dim] + 1) // 2, dim, keepdim)
+
+
+def _commonest(result: Tensors, x: torch.Tensor, dim: int = -1, keepdim: bool = False) -> Tensors:
+    """The last place at which it is."""
+    values, _ = result
+    if not x.dim():
+        return result
+    wide = values if keepdim else values.unsqueeze(dim)
+    last = (x == wide).flip(dim).to(torch.uint8).argmax(dim, keepdim=keepdim)
+    return values, x.shape[dim] - 1 - last
+
+
+_SETTLED: Mapping[Any, tuple[Choice, Settle]] = {
+    aten._linalg_eigh.default: (Choice.SIGN, _eigenvectors),  # noqa: SLF001
+    aten._linalg_svd.default: (Choice.SIGN, _singular_vectors),  # noqa: SLF001
+    aten.sort.default: (Choice.ORDER, _sorted),
+    aten.sort.stable: (Choice.ORDER, _sorted),
+    aten.topk.default: (Choice.ORDER, _best),
+    aten.kthvalue.default: (Choice.ORDER, _of_rank),
+    aten.median.dim: (Choice.ORDER, _middle),
+    aten.mode.default: (Choice.ORDER, _commonest),
+}

@@ -1,0 +1,53 @@
+"""Tensors made of sizes vary with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import nn
+
+import onnxpert
+
+MAKERS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "number": lambda x: x / torch.tensor(x.shape[1]),
+    "list": lambda x: x.sum() + torch.tensor([x.shape[0], x.shape[1] * 2]),
+    "fraction": lambda x: x.sum() * torch.tensor([x.shape[0] / 3, 0.5]),
+    "nested": lambda x: x.sum() + torch.tensor([[x.shape[0], 1], [2, x.shape[1]]]),
+    "dtype": lambda x: torch.tensor(x.shape[1], dtype=torch.float32).sqrt() * x,
+    "as tensor": lambda x: x + torch.as_tensor((x.shape[0], 7)).sum(),
+    "new tensor": lambda x: x.new_tensor([x.shape[0], x.shape[1]]).log() + x.sum(),
+    "whole list": lambda x: x.sum() + torch.tensor(x.shape),
+    "taken apart": lambda x: torch.cat(
+        [torch.arange(h * w) for h, w in torch.as_tensor([tuple(x.shape), (2, 3)])]
+    ),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_tensor_of_sizes(make: Callable[[torch.Tensor], Any], tmp_path: Path) -> None:
+    class Makes(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return make(x)
+
+    path = tmp_path / "made.onnx"
+    shapes = {"x": {0: "rows", 1: "columns"}}
+    assert onnxpert.export(Makes().eval(), (torch.randn(3, 4),), path, dynamic_shapes=shapes).ok
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    for size in ((1, 1), (5, 2), (2, 9)):
+        x = torch.randn(size)
+        want, got = make(x), session.run(None, {"x": x.numpy()})[0]
+        assert str(want.dtype).removeprefix("torch.") == str(got.dtype)
+        np.testing.assert_allclose(want.numpy(), got, rtol=1e-5, atol=1e-5)
+
+
+def test_a_list_of_numbers_is_left_to_torch() -> None:
+    report = onnxpert.diagnose(
+        lambda x: x + torch.tensor([1, 2]), (torch.randn(3, 2),), dynamic_shapes={"x": {0: "rows"}}
+    )
+    assert report.ok

@@ -1,0 +1,96 @@
+"""What a library assumes of sizes: where the proof finds that it does not hold, both sides are in the file."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import nn
+
+import onnxpert
+from onnxpert.capture.forking.size_choice import Axis, Choice
+from onnxpert.core.types import DimSpec
+
+LIBRARY = """
+import torch
+
+def padded(mask, length):
+    if (missing := length - mask.shape[-1]) > 0:
+        mask = torch.nn.functional.pad(mask, (0, missing))
+    return mask
+
+def positions(table, length):
+    if length > table.shape[0]:
+        table = torch.arange(length, dtype=table.dtype)
+    return table[:length]
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> ModuleType:
+    """A module that counts as somebody else's: it lies where packages are installed."""
+    file = tmp_path / "site-packages" / "shelf.py"
+    file.parent.mkdir()
+    file.write_text(LIBRARY)
+    spec = importlib.util.spec_from_file_location("shelf", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def agrees(model: nn.Module, path: Path, *cases: tuple[torch.Tensor, torch.Tensor]) -> None:
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    for x, mask in cases:
+        got = session.run(None, {"x": x.numpy(), "mask": mask.numpy()})[0]
+        np.testing.assert_allclose(model(x, mask).numpy(), got, rtol=1e-5, atol=1e-6)
+
+
+def test_a_library_that_pads_what_is_too_short(library: ModuleType, tmp_path: Path) -> None:
+    class Masked(nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            return x * library.padded(mask, x.shape[1])[:, : x.shape[1]]
+
+    model, path = Masked().eval(), tmp_path / "masked.onnx"
+    shapes = {"x": {1: "length"}, "mask": {1: "known"}}
+    example = (torch.randn(2, 5), torch.ones(2, 5))
+    assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
+    longer, shorter = torch.randn(2, 9), torch.randn(2, 3)
+    agrees(model, path, (longer, torch.ones(2, 4)), (shorter, torch.ones(2, 6)))
+
+
+def test_a_table_that_a_library_extends(library: ModuleType, tmp_path: Path) -> None:
+    class Placed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("table", torch.arange(16.0))
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            return (x + library.positions(self.table, x.shape[1])) * mask
+
+    model, path = Placed().eval(), tmp_path / "placed.onnx"
+    # Two lengths that only the model knows to be one: both sides have to be tried with both moved.
+    any_size = torch.export.Dim.DYNAMIC
+    shapes = {"x": {1: any_size}, "mask": {1: any_size}}
+    example = (torch.randn(2, 5), torch.ones(2, 5))
+    assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
+    agrees(model, path, *((torch.randn(2, n), torch.ones(2, n)) for n in (1, 16, 17, 40)))
+
+
+def test_sizes_that_are_assumed_equal_move_together() -> None:
+    import sympy
+
+    one, other = sympy.Symbol("s1", integer=True), sympy.Symbol("s2", integer=True)
+    axes = [Axis(0, 1, "0.1", DimSpec()), Axis(1, 1, "1.1", DimSpec())]
+    choice = Choice(axes, {(0, 1): one, (1, 1): other})
+    now = {(0, 1): 5, (1, 1): 5}
+    found = choice.sizes(now, [(one > 16, True)], [(sympy.Eq(one, other), True)])
+    assert found is not None
+    assert found[0, 1] == found[1, 1] > 16

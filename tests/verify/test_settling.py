@@ -1,0 +1,105 @@
+"""What torch leaves open: the file may choose where that is allowed, and all else must be equal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import onnxpert
+from onnxpert.core.types import Choice
+from onnxpert.verify.settling import Settling
+
+
+class Axes(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        vectors = torch.linalg.eigh(x @ x.mT).eigenvectors
+        return vectors, vectors.cumsum(-1)
+
+
+class Parts(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return torch.linalg.svd(x, full_matrices=False)
+
+
+class Best(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        best = torch.topk(x.relu(), 3).indices
+        return best, x.gather(0, best)
+
+
+def _random(*sizes: int) -> torch.Tensor:
+    return torch.randn(*sizes, generator=torch.Generator().manual_seed(0))
+
+
+CASES = [
+    (Axes(), _random(3, 5, 4), "NUM706"),
+    (Parts(), _random(2, 5, 3), "NUM706"),
+    (Parts(), _random(2, 3, 5), "NUM706"),
+    (Best(), -torch.arange(20.0), "NUM707"),
+]
+
+
+@pytest.mark.parametrize(("model", "given", "rule"), CASES)
+def test_a_choice_of_the_file_is_refused_until_allowed(
+    model: torch.nn.Module, given: torch.Tensor, rule: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.onnx"
+    with pytest.raises(onnxpert.ExportError) as caught:
+        onnxpert.export(model.eval(), (given,), path)
+    assert [each.rule for each in caught.value.report.findings if each.blocks] == [rule]
+    assert not path.exists()
+    report = onnxpert.export(model.eval(), (given,), path, undetermined="allow")
+    assert [each.rule for each in report.findings] == [rule]
+    assert path.exists()
+
+
+def test_allowing_a_choice_allows_nothing_else(tmp_path: Path) -> None:
+    class Whole(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return torch.linalg.svd(x)  # the columns that no singular value belongs to are free
+
+    with pytest.raises(onnxpert.ExportError) as caught:
+        onnxpert.export(Whole().eval(), (_random(6, 3),), tmp_path / "m.onnx", undetermined="allow")
+    assert "NUM701" in {each.rule for each in caught.value.report.findings}
+
+
+def test_equals_that_only_the_proof_has_made_up_are_no_error(tmp_path: Path) -> None:
+    report = onnxpert.export(
+        Best().eval(), (torch.arange(20.0) - 16.5,), tmp_path / "m.onnx", dynamic_shapes="auto"
+    )
+    assert not [each for each in report.findings if each.blocks]
+
+
+def test_signs_do_not_hang_on_the_last_digit() -> None:
+    matrix = torch.tensor([[2.0, 1.0], [1.0, 2.0]])  # both vectors have elements of one size
+    with Settling() as settling:
+        vectors = torch.linalg.eigh(matrix).eigenvectors
+    assert (vectors[0] > 0).all()
+    assert settling.made == {Choice.SIGN}
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda x: torch.topk(x, 4).indices,
+        lambda x: torch.sort(x, descending=True).indices[:4],
+        lambda x: torch.kthvalue(x, 1).indices,
+        lambda x: torch.median(x, 0).indices - (x.shape[0] - 1) // 2,
+    ],
+)
+def test_equals_are_named_in_their_order(choose: Any) -> None:
+    with Settling():
+        named = choose(torch.zeros(33))
+    assert named.tolist() == ([0, 1, 2, 3] if named.dim() else 0)
+
+
+def test_the_last_of_the_commonest_is_named() -> None:
+    with Settling():
+        assert torch.mode(torch.tensor([1, 2, 2, 1, 2, 0])).indices.item() == 4
+        assert torch.mode(torch.tensor([[1, 1], [0, 0]]), 1, keepdim=True).indices.tolist() == [
+            [1],
+            [1],
+        ]
