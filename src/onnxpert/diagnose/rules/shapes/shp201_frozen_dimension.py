@@ -67,11 +67,17 @@ def frozen_dimension(captured: Captured) -> Iterator[Hit]:
                 severity=None if asked else Severity.INFO,
             )
             continue
+        told = f"axis {axis} of input {name}"
+        fixed = f"the model fixes it to {int(size)}"
+        cure = _partner(captured.loaded, name, axis) or (
+            f"{_cure(guard, name, axis)}, or leave axis {axis} out of the dynamic shapes"
+        )
         yield Hit(
-            f"axis {axis} of input {name} was asked to be dynamic, but the model fixes it to {int(size)}",
+            f"{told} was asked to be dynamic, but {fixed}"
+            if asked
+            else f"{told} cannot vary: {fixed}",
             at=guard.location if guard else (captured.loaded.source if captured.loaded else None),
-            help=_partner(captured.loaded, name, axis)
-            or f"{_cure(guard, name, axis)}, or leave axis {axis} out of the dynamic shapes",
+            help=cure if asked else "nothing is to be done unless it should vary",
             notes=(f"the run assumed {_told(captured, guard)}",) if guard else (),
             severity=None if asked else Severity.INFO,
         )
