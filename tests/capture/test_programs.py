@@ -190,9 +190,10 @@ def test_a_scripted_model_with_open_sizes() -> None:
 def test_a_guard_in_a_script_has_its_line() -> None:
     model = torch.jit.script(Scripted().eval())
     found = captured(model, torch.rand(3, 4), dynamic_shapes=({0: "batch"},))
-    (guard,) = found.guards
-    assert guard.location is not None
-    assert (guard.location.file, guard.location.code) == (__file__, "if x.size(0) > 100:")
+    (branch,) = found.branches
+    for each in (branch, *found.guards):
+        assert each.location is not None
+        assert (each.location.file, each.location.code) == (__file__, "if x.size(0) > 100:")
 
 
 def test_a_traced_model_with_open_sizes() -> None:
@@ -249,19 +250,20 @@ def test_what_a_script_writes_is_named_and_undone() -> None:
     assert model.calls == 0
 
 
-def test_a_branch_on_data_in_a_script_fails_at_its_line() -> None:
-    class Branch(nn.Module):
+def test_what_a_script_cannot_do_fails_at_its_line() -> None:
+    class Turns(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            if bool(x.sum() > 0):
-                return x + 1
-            return x - 1
+            for _ in range(int(x.sum())):
+                x = x + 1
+            return x
 
-    failed = capture(load(Request(torch.jit.script(Branch()), (torch.rand(3),))))
+    failed = capture(load(Request(torch.jit.script(Turns()), (torch.rand(3),))))
     assert isinstance(failed, CaptureFailed)
     name, failure = failed.attempts[0]
     assert name == "torchscript"
     assert failure.location is not None
-    assert (failure.location.file, failure.location.code) == (__file__, "if bool(x.sum() > 0):")
+    where = (failure.location.file, failure.location.code)
+    assert where == (__file__, "for _ in range(int(x.sum())):")
 
 
 def test_what_the_reading_does_not_know_is_run_by_torch_with_fixed_sizes() -> None:

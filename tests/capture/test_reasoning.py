@@ -12,9 +12,10 @@ import sympy
 import torch
 from torch import nn
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy.functions import FloorDiv
 
 import onnxpert
-from onnxpert.capture.reasoning import Frugal, frugally, is_heavy
+from onnxpert.capture.reasoning import Frugal, frugally, is_heavy, is_long, quotients_as_they_are
 from onnxpert.capture.recorder import new_fake_mode
 
 
@@ -81,3 +82,16 @@ def test_other_environments_are_as_they_were_afterwards() -> None:
         assert ShapeEnv.evaluate_expr is not before
         assert ShapeEnv().evaluate_expr(sympy.true) is sympy.true
     assert ShapeEnv.evaluate_expr is before
+
+
+def test_a_long_quotient_is_shortened_and_keeps_its_value() -> None:
+    plain = sympy.simplify
+    a, b = sympy.symbols("a b", integer=True, positive=True)
+    total = sympy.Add(*(FloorDiv(a + turn, b + turn + 1) for turn in range(30)))
+    assert is_long(total)
+    with quotients_as_they_are():
+        found = FloorDiv(sympy.expand(6 * total), 4 * b)
+    assert sympy.simplify is plain
+    assert found == FloorDiv(sympy.expand(3 * total), 2 * b)
+    for sizes in ({a: 40, b: 3}, {a: 7, b: 2}):
+        assert found.subs(sizes) == total.subs(sizes) * 6 // (4 * sizes[b])

@@ -375,3 +375,53 @@ def test_a_size_that_was_only_offered_stays_within_its_block(tmp_path: Path) -> 
     path = tmp_path / "blocks.onnx"
     report = onnxpert.export(Blocks(), (torch.randn(9, 3),), path, dynamic_shapes="auto")
     assert any("at most 99" in finding.message for finding in report.findings)
+
+
+class WritesIfPositive(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        out = torch.zeros_like(x)
+        for t in range(x.shape[0]):
+            if x[t].sum() > 0:
+                out[t] = x[t] * 2
+        return out
+
+
+class Levels(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        out = x.clone()
+        for t in range(1, x.shape[0]):
+            if out[t, 0] > out[t - 1, 0]:
+                out[t, 0] = out[t - 1, 0]
+            else:
+                out[t].mul_(0.5)
+        return out
+
+
+@pytest.mark.parametrize("kind", [WritesIfPositive, Levels], ids=lambda kind: kind.__name__)
+def test_a_turn_that_writes_on_one_side_only(kind: type[nn.Module], tmp_path: Path) -> None:
+    model, path = kind().eval(), tmp_path / "writes.onnx"
+    torch.manual_seed(0)
+    shapes = {"x": {0: "n"}}
+    assert onnxpert.export(model, (torch.randn(5, 3),), path, dynamic_shapes=shapes).ok
+    assert compared(model, path, (1, 3), (2, 3), (6, 3), (13, 3)) == 4
+
+
+def test_a_number_of_chunks_that_comes_and_goes_is_no_secret() -> None:
+    """Three at most sizes, two at four: a file for three is not proven by the sizes around."""
+    report = onnxpert.diagnose(
+        lambda x: torch.stack([part.sum(0) for part in x.chunk(3)]),
+        (torch.randn(10, 3),),
+        dynamic_shapes={"x": {0: "n"}},
+    )
+    assert [finding.rule for finding in report.findings if finding.blocks] == ["SHP202"]
+
+
+def test_a_diagonal_of_any_size_is_filled(tmp_path: Path) -> None:
+    class Others(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return torch.eye(x.shape[0]).fill_diagonal_(3.0) @ x, (x @ x.T).fill_diagonal_(0)
+
+    model, path = Others().eval(), tmp_path / "others.onnx"
+    shapes = {"x": {0: "n"}}
+    assert onnxpert.export(model, (torch.randn(5, 3),), path, dynamic_shapes=shapes).ok
+    assert compared(model, path, (1, 3), (8, 3)) == 2

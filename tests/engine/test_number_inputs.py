@@ -44,6 +44,14 @@ def test_a_float_that_only_python_can_use_stays_with_a_warning() -> None:
     assert not report.repairs
 
 
+def test_a_float_that_was_asked_for_and_stays_is_an_error() -> None:
+    wish = {"x": None, "factor": torch.export.Dim.DYNAMIC}
+    report = onnxpert.diagnose(Rounds().eval(), (torch.randn(3), 0.7), dynamic_shapes=wish)
+    assert not report.ok
+    (finding,) = report.findings
+    assert (finding.rule, finding.severity) == ("INP123", onnxpert.Severity.ERROR)
+
+
 def test_without_repairs_it_is_a_constant() -> None:
     report = onnxpert.diagnose(Softens().eval(), (torch.randn(2, 4), 0.7), repair="off")
     assert [finding.rule for finding in report.findings] == ["INP113"]

@@ -121,3 +121,18 @@ def test_the_largest_of_whole_numbers_is_one_node(dtype: torch.dtype, indices: b
     x = torch.randperm(72).reshape(2, 1, 6, 6).to(dtype) - 80  # all below nothing
     result = assert_same(lambda a: F.max_pool2d(a, 3, 2, ceil_mode=True, return_indices=indices), x)
     assert [node.op_type for node in result.model.graph].count("MaxPool") == 1 + indices
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        lambda x: F.max_pool2d(x, 3, 2),
+        lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True),
+        lambda x: F.max_pool2d(x.double(), 3, 2),
+        lambda x: F.adaptive_max_pool2d(x, 5),
+        lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+    ],
+)
+def test_a_border_of_zeros_is_not_a_border_of_nothing(pool: Any) -> None:
+    x = -1 - torch.rand(2, 3, 8, 8)
+    assert_same(lambda x: pool(F.pad(x, (1, 1, 1, 1))), x)

@@ -329,6 +329,11 @@ def _shifted(input: Tensor, other: Any) -> Any:
     return NotImplemented if kind is torch.bool else input.new_empty(shape, dtype=kind)
 
 
+def _diagonal_filled(input: Tensor, *_: Any, **__: Any) -> Any:
+    """torch's own makes a number of every size, to see whether a tensor of three is a cube."""
+    return input if isinstance(input, FakeTensor) and input.dim() == 2 else NotImplemented
+
+
 FAKES: dict[Any, Callable[..., Any]] = {
     **PACKED,
     **WHOLE,
@@ -380,6 +385,7 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.__rshift__.Tensor: _shifted,
     aten.take_along_dim.default: _take_along_dim,
     aten.lu_unpack.default: _lu_unpack,
+    aten.fill_diagonal_.default: _diagonal_filled,
     aten.affine_grid_generator.default: _affine_grid,
     aten.view.default: viewed,
     aten.reshape.default: reshaped,

@@ -56,6 +56,27 @@ def frugally() -> Iterator[None]:
         environments.evaluate_expr = plain
 
 
+@contextmanager
+def quotients_as_they_are() -> Iterator[None]:
+    """While on, a long quotient that a factor is cancelled from is not rewritten beyond that.
+
+    `FloorDiv` asks sympy to simplify what is left, which takes minutes where sizes go through
+    many layers, and finds nothing that the division has not."""
+    library: Any = sympy
+    plain = library.simplify
+
+    def simplify(expr: Expr, *rest: Any, **options: Any) -> Any:
+        if isinstance(expr, sympy.Expr) and is_long(expr):
+            return sympy.expand_mul(expr, deep=False)
+        return plain(expr, *rest, **options)
+
+    library.simplify = simplify
+    try:
+        yield
+    finally:
+        library.simplify = plain
+
+
 def _evaluated(
     environment: Any, plain: Callable[..., Any], asked: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
@@ -102,6 +123,10 @@ def is_heavy(expr: Expr) -> bool:
         if quotients > _MOST_QUOTIENTS or terms > _MOST_TERMS:
             return True
     return False
+
+
+def is_long(expr: Expr) -> bool:
+    return any(count > _MOST_TERMS for count, _ in enumerate(sympy.preorder_traversal(expr)))
 
 
 def has_quotient(expr: Expr) -> bool:

@@ -28,7 +28,7 @@ from onnxpert.capture.listed import OpenLists
 from onnxpert.capture.packed import known_number, open_lengths
 from onnxpert.capture.places import guards_with_places, user_frames
 from onnxpert.capture.quantised.calls import Quantisation
-from onnxpert.capture.reasoning import Frugal
+from onnxpert.capture.reasoning import Frugal, quotients_as_they_are
 from onnxpert.capture.scanning import scans_in_order
 from onnxpert.core import whereabouts
 from onnxpert.core.bodies import is_custom
@@ -381,6 +381,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(exporting())
         stack.enter_context(guards_with_places())
+        stack.enter_context(quotients_as_they_are())
         stack.enter_context(without_fast_paths())
         stack.enter_context(open_lengths())
         # A compiled part runs as the Python it was made from: what a compiler sees under this mode

@@ -5,6 +5,7 @@ here are the same in torch 2.13 and 2.15."""
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -42,6 +43,11 @@ class Interpreter:
         self._attributes: dict[tuple[int, str], Any] = {}  # what a run wrote; the module stays
         self.written: list[tuple[Any, str]] = []
 
+    @property
+    def changed(self) -> dict[tuple[int, str], Any]:
+        """What the run wrote to attributes."""
+        return self._attributes
+
     def module(self, module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return self.method(module, "forward", args, kwargs)
 
@@ -57,7 +63,7 @@ class Interpreter:
             return self._graph(_inlined(method.graph), [module, *given])
 
     def _graph(self, graph: Any, given: Sequence[Any]) -> Any:
-        run = _Run(self)
+        run = Reading(self, graph)
         results = run.block(graph, given)
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -70,27 +76,28 @@ class Interpreter:
         self.written.append((owner, name))
 
 
-class _Run:
+class Reading:
     """One graph being run: what its values are."""
 
-    def __init__(self, interpreter: Interpreter) -> None:
+    def __init__(self, interpreter: Interpreter, graph: Any) -> None:
         self.interpreter = interpreter
-        self._values: dict[int, Any] = {}
+        self.graph = graph
+        self.values: dict[int, Any] = {}  # by the number that the graph has for each
 
     def block(self, block: Any, given: Sequence[Any]) -> list[Any]:
         for value, known in zip(block.inputs(), given, strict=True):
-            self._values[value.unique()] = known
+            self.values[value.unique()] = known
         for node in block.nodes():
-            self._node(node)
-        return [self._values[value.unique()] for value in block.outputs()]
+            self.node(node)
+        return [self.values[value.unique()] for value in block.outputs()]
 
-    def _node(self, node: Any) -> None:
+    def node(self, node: Any) -> None:
         if node.kind() == "prim::Constant":
             (output,) = node.outputs()
             if output.type().kind() != "FunctionType":
-                self._values[output.unique()] = output.toIValue()
+                self.values[output.unique()] = output.toIValue()
             return
-        inputs = [self._values[value.unique()] for value in node.inputs()]
+        inputs = [self.values[value.unique()] for value in node.inputs()]
         before = interpreted.get()
         token = interpreted.set((*before, *_frames(node)))
         try:
@@ -102,7 +109,7 @@ class _Run:
         finally:
             interpreted.reset(token)
         for value, result in zip(node.outputs(), results, strict=True):
-            self._values[value.unique()] = result
+            self.values[value.unique()] = result
 
     def _results(self, node: Any, inputs: list[Any]) -> Sequence[Any]:
         kind = node.kind()
@@ -127,40 +134,40 @@ class _Run:
 # ---- nodes with blocks, attributes or structure ----------------------------------------------
 
 
-def _branch(run: _Run, node: Any, inputs: list[Any]) -> Sequence[Any]:
+def _branch(run: Reading, node: Any, inputs: list[Any]) -> Sequence[Any]:
     then, otherwise = node.blocks()
     return run.block(then if inputs[0] else otherwise, ())
 
 
-def _loop(run: _Run, node: Any, inputs: list[Any]) -> Sequence[Any]:
+def _loop(run: Reading, node: Any, inputs: list[Any]) -> Sequence[Any]:
     (body,) = node.blocks()
     turns, go_on, *carried = inputs
-    turn = 0
+    turn, turns = 0, operator.index(turns)  # as Python's range has it
     while go_on and turn < turns:
         go_on, *carried = run.block(body, [turn, *carried])
         turn += 1
     return carried
 
 
-def _get(run: _Run, node: Any, inputs: list[Any]) -> Sequence[Any]:
+def _get(run: Reading, node: Any, inputs: list[Any]) -> Sequence[Any]:
     return [run.interpreter.read(inputs[0], node.s("name"))]
 
 
-def _set(run: _Run, node: Any, inputs: list[Any]) -> Sequence[Any]:
+def _set(run: Reading, node: Any, inputs: list[Any]) -> Sequence[Any]:
     run.interpreter.write(inputs[0], node.s("name"), inputs[1])
     return ()
 
 
-def _call_method(run: _Run, node: Any, inputs: list[Any]) -> Sequence[Any]:
+def _call_method(run: Reading, node: Any, inputs: list[Any]) -> Sequence[Any]:
     module, *args = inputs
     return [run.interpreter.method(module, node.s("name"), args, {})]
 
 
-def _nothing(_: _Run, node: Any, __: list[Any]) -> Sequence[Any]:
+def _nothing(_: Reading, node: Any, __: list[Any]) -> Sequence[Any]:
     return [None] * node.outputsSize()
 
 
-_STRUCTURAL: dict[str, Callable[[_Run, Any, list[Any]], Sequence[Any]]] = {
+_STRUCTURAL: dict[str, Callable[[Reading, Any, list[Any]], Sequence[Any]]] = {
     "prim::If": _branch,
     "prim::Loop": _loop,
     "prim::GetAttr": _get,
@@ -204,8 +211,8 @@ def _overload(node: Any) -> Callable[[Sequence[Any]], Any]:
     """The operator that a node calls, on its inputs in the order of the schema."""
     name, _, overload = node.schema().partition("(")[0].partition(".")
     namespace, _, packet = name.partition("::")
-    operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
-    formal = operator._schema.arguments
+    called = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+    formal = called._schema.arguments
 
     if any(a.alias_info and a.alias_info.is_write and "List" in str(a.type) for a in formal):
         raise NotUnderstoodError(node.kind())  # torch would write a copy of the list
@@ -213,7 +220,7 @@ def _overload(node: Any) -> Callable[[Sequence[Any]], Any]:
     def call(inputs: Sequence[Any]) -> Any:
         args = [v for v, a in zip(inputs, formal, strict=True) if not a.kwarg_only]
         kwargs = {a.name: v for v, a in zip(inputs, formal, strict=True) if a.kwarg_only}
-        return operator(*args, **kwargs)
+        return called(*args, **kwargs)
 
     return call
 

@@ -46,12 +46,14 @@ def _number(value: Any) -> Any:
 
 def _to_int(value: Any) -> Any:
     value = _number(value)
-    return value if isinstance(value, torch.SymInt) else int(value)
+    if isinstance(value, (torch.SymInt, torch.SymFloat)):
+        return torch.sym_int(value)  # type: ignore[no-untyped-call]
+    return int(value)
 
 
 def _to_float(value: Any) -> Any:
     value = _number(value)
-    if isinstance(value, torch.SymInt):
+    if isinstance(value, (torch.SymInt, torch.SymFloat)):
         return torch.sym_float(value)  # type: ignore[no-untyped-call]
     return float(value)
 

@@ -57,6 +57,7 @@ def load(request: Request) -> Loaded:
         source=forward_location(model),
         examples=examples,
         calibration=calibration,
+        floats=frozenset(wishes.floats),
     )
     return exposed(loaded) if request.state == "io" else loaded
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from inspect import Signature
 from typing import Any
 
-from torch.export import AdditionalInputs, ShapesCollection
+from torch.export import AdditionalInputs, Dim, ShapesCollection
 
 from onnxpert.core.types import DimSpec, Request, SpecProblem, replace
 from onnxpert.load import skeleton, torch_shapes
@@ -25,6 +25,7 @@ class Wishes:
         self.spelling = spelling  # dynamic_shapes or dynamic_axes: what the messages call it
         self.dims: dict[str, dict[int, DimSpec]] = {}
         self.scalars: dict[str, DimSpec] = {}
+        self.floats: set[str] = set()  # Python floats that were asked for by name
         self.problems: list[SpecProblem] = []
         # name -> the first dimension that carries it: its spec, the name's size, where it is
         self._named: dict[str, tuple[DimSpec, int, str]] = {}
@@ -218,7 +219,9 @@ def _leaf(wish: Any, leaf: Leaf, inputs: Inputs, wishes: Wishes) -> None:
     elif leaf.is_int:
         _number(wish, leaf, inputs, wishes)
     elif isinstance(leaf.value, float) and isinstance(wish, HINT):
-        return  # a float is an input wherever the model lets it be one, asked or not
+        # A float is an input wherever the model lets it be one; where it is not, that was asked for.
+        if wish is Dim.DYNAMIC:
+            wishes.floats.add(leaf.name)
     elif wish:  # an empty dict or tuple asks for nothing
         seen = "None" if leaf.value is None else f"of type {type(leaf.value).__name__}"
         _bad(leaf.path, f"is {seen}, which cannot vary", wish, (inputs, wishes))

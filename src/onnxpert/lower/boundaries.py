@@ -14,6 +14,7 @@ _UNSAID = ("ToFloat", "Identity")
 _SAID = {"TruncToInt": "int", "OpaqueUnaryFn_": "", "FloorToInt": "floor", "CeilToInt": "ceil"}
 _MOST_TRIED = 6
 _MOST = 48
+_FAR_BELOW = 32  # sizes looked at for one more at which it does not hold
 _LARGEST = 4096  # a size beyond this is never tried: the run would cost more than it tells
 
 
@@ -26,18 +27,18 @@ def boundaries(
     found: list[Boundary] = []
     tried: set[tuple[tuple[str, int], ...]] = set()
     for expr, guard in _assumptions(captured, names, environment):
-        sizes = _violation(expr, environment) if len(tried) < _MOST_TRIED else None
-        named = {names[symbol]: size for symbol, size in (sizes or {}).items()}
-        key = tuple(sorted(named.items()))
-        if key in tried:
-            named = {}
-        elif named:
-            tried.add(key)
+        violations: list[dict[str, int]] = []
+        for sizes in _violations(expr, environment) if len(tried) < _MOST_TRIED else ():
+            named = {names[symbol]: size for symbol, size in sizes.items()}
+            key = tuple(sorted(named.items()))
+            if key not in tried and len(tried) < _MOST_TRIED:
+                tried.add(key)
+                violations.append(named)
         condition = expr.xreplace({s: sympy.Symbol(names[s]) for s in expr.free_symbols})
         involved = tuple(dict.fromkeys(names[s] for s in sorted(expr.free_symbols, key=str)))
         told = Guard(_shown(condition), involved, guard.location)
-        found.append(Boundary(named, told, condition, guard.expr))
-        if len(found) == _MOST:
+        found += [Boundary(sizes, told, condition, guard.expr) for sizes in violations or [{}]]
+        if len(found) >= _MOST:
             break
     return tuple(found)
 
@@ -94,14 +95,29 @@ def _shown(condition: Expr) -> str:
     return text
 
 
-def _violation(expr: Expr, environment: Any) -> dict[Expr, int] | None:
+def _violations(expr: Expr, environment: Any) -> Iterator[dict[Expr, int]]:
+    """The smallest; and of what is rounded, which may hold and not hold by turns, the last before
+    the example's size too: a file that is right at the one need not be at the other."""
     hints = {symbol: _hint(environment, symbol) for symbol in expr.free_symbols}
     for symbol in sorted(hints, key=str):
         for size in _candidates(expr, hints[symbol]):
             sizes = {**hints, symbol: size}
             if _is_false(expr, sizes):
-                return sizes
-    return None
+                yield sizes
+                if expr.atoms(sympy.Function):
+                    yield from _last_below(expr, hints, symbol, size)
+                return
+
+
+def _last_below(
+    expr: Expr, hints: Mapping[Expr, int], symbol: Expr, first: int
+) -> Iterator[dict[Expr, int]]:
+    last = min(hints[symbol], _LARGEST) - 1
+    for size in range(last, max(first, last - _FAR_BELOW), -1):
+        sizes = {**hints, symbol: size}
+        if _is_false(expr, sizes):
+            yield sizes
+            return
 
 
 def _is_false(expr: Expr, sizes: Mapping[Expr, int]) -> bool:

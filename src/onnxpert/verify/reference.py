@@ -53,6 +53,7 @@ class Reference:
         self._model = loaded.module.module() if program else loaded.module
         self._state = Memory(self._model)
         self.patience: float | None = None  # seconds that a call may take
+        self._rounds = True  # its activations to integers, as far as is known
 
     def __enter__(self) -> Self:
         return self
@@ -81,6 +82,8 @@ class Reference:
 
     def jolted(self, leaves: Sequence[Any], turn: int) -> tuple[Output, ...] | None:
         """An answer with some of its roundings moved; None from a model that rounds nothing."""
+        if not self._rounds:
+            return None
         jolts = Jolts(self._seed + turn, rounds_by_hand(self._model))
         try:
             outputs = self._outputs(leaves, self._seed, jolts)
@@ -88,6 +91,7 @@ class Reference:
             return None
         finally:
             self._state.restore()
+        self._rounds = jolts.met
         return outputs if jolts.met else None
 
     def settled(

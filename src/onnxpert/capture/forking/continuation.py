@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import torch
 
 from onnxpert.capture.flat import Flat
+from onnxpert.capture.forking.scripted import is_reading, standing
 from onnxpert.core.source import ownership
 
 Path: TypeAlias = tuple[Hashable, ...]
@@ -38,9 +39,18 @@ def state(frame: FrameType, known: Callable[[Any], Any], attributes: Attributes)
     """The live values from `frame` up to where the model was called; `known` names a tensor."""
     found: list[tuple[Path, Any]] = []
     depth = 0
+    readings: list[Any] = []  # the nodes that a node is within are of the same
     here: FrameType | None = frame
     while here is not None and here.f_code is not Flat.forward.__code__:
-        if _runs_model(here.f_code.co_filename):
+        if is_reading(here):
+            at = standing(here)
+            if at.reading not in readings:
+                readings.append(at.reading)
+                found.append(((depth,), at.place))
+                for value, held in at.live():
+                    found += _leaves((depth, value), held, known, _DEEPEST)
+                depth += 1
+        elif _runs_model(here.f_code.co_filename):
             found.append(((depth,), (here.f_code, _written(here.f_code, here.f_lasti))))
             values = dict(here.f_locals)
             for name in sorted(live(here.f_code, here.f_lasti) & values.keys()):
@@ -48,6 +58,9 @@ def state(frame: FrameType, known: Callable[[Any], Any], attributes: Attributes)
                     found += _leaves((depth, name), values[name], known, _DEEPEST)
             depth += 1
         here = here.f_back
+    for reading in readings[:1]:  # they share what they write
+        for (owner, name), value in reading.interpreter.changed.items():
+            found += _leaves(("script", owner, name), value, known, _DEEPEST)
     for path, value in attributes.changed():
         found += _leaves(path, value, known, _DEEPEST)
     return tuple(found)
@@ -62,6 +75,9 @@ def in_while(frame: FrameType) -> bool:
     """Whether the nearest loop around is one that only its condition ends."""
     here: FrameType | None = frame
     while here is not None and here.f_code is not Flat.forward.__code__:
+        scripted = standing(here).in_while if is_reading(here) else None
+        if scripted is not None:
+            return scripted
         loops = _loops_around(here.f_code, here.f_lasti)
         if loops and _runs_model(here.f_code.co_filename):
             return not loops[-1].is_for

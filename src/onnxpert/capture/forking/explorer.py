@@ -171,7 +171,9 @@ class Explorer:
         question = asked.question
         at = location(question.frames, question.module)
         text = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-        raised = of_exception(error, str(getattr(error, "module_path", "")))
+        module = str(getattr(error, "module_path", ""))
+        scripted = location(getattr(error, "frames", ()), module)  # Python never entered it
+        raised = scripted or of_exception(error, module)
         found = Precondition(question.answer, text, at, raised)
         self.preconditions.setdefault((question.condition, question.answer), found)
 

@@ -28,6 +28,7 @@ from torch.utils._sympy.symbol import SymT, symbol_is_type
 from onnxpert.capture import recorder
 from onnxpert.capture.forking import truths
 from onnxpert.capture.forking.continuation import in_while
+from onnxpert.capture.forking.scripted import is_reading
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import Frugal
 from onnxpert.core.source import Frame, ownership
@@ -89,7 +90,7 @@ class Asking(Frugal):
             return self._assumed(orig_expr, *rest, **options)
         if free_unbacked_symbols(orig_expr):
             return self._about_data(asker, orig_expr, *rest, **options)
-        who = ownership(asker.f_code.co_filename)
+        who = USER if is_reading(asker) else ownership(asker.f_code.co_filename)
         if who < (1 if self._thorough else USER):
             self.left_open |= bool(who)
             return self._assumed(orig_expr, *rest, **options)
@@ -205,6 +206,8 @@ def _asker() -> FrameType | None:
         file = frame.f_code.co_filename
         tested |= file == torch.__file__
         truth |= file == truths.__file__  # `if tensor:`, which we test on the model's behalf
+        if is_reading(frame):
+            return frame if tested else None
         if not _is_between(file) and not (truth and _PRIVATE in file):
             return frame if tested and _PRIVATE not in file else None
         frame = frame.f_back
@@ -222,7 +225,7 @@ def _wanter() -> FrameType:
 def _nearest() -> FrameType:
     """The frame of the model, or of a library that it calls, in which a question comes up."""
     frame = sys._getframe(1)
-    while not ownership(frame.f_code.co_filename) and frame.f_back is not None:
+    while not (ownership(frame.f_code.co_filename) or is_reading(frame)) and frame.f_back:
         frame = frame.f_back
     return frame
 

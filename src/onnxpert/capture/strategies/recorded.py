@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -27,54 +29,65 @@ from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
 from onnxpert.core.types import Captured, Loaded
 
+Around: TypeAlias = Callable[[Recorder], AbstractContextManager[None]]
+
 
 @strategy("recorder", rung=10)
 def recorded(loaded: Loaded) -> Captured:
-    if loaded.unrolled:
-        return forked(loaded, _heard)
-    try:
-        captured = forked(loaded, _impatiently)
-    except LongLoopError as long:
-        return rolled(loaded, long.axes, _plainly) or forked(loaded, _heard)
-    except GuardOnDataDependentSymNode:
-        found = counted(loaded, _in)
-        if found is None:
-            raise
-        return found
-    axes = frozen(captured)
-    if not axes:
-        return captured
-    if any(branch.about_data for branch in captured.branches):
-        return rolled(loaded, axes, _flatly, SHORT) or captured
-    return rolled(loaded, axes, _plainly) or captured
+    return Walker("recorder", lambda _: nullcontext()).captured(loaded)
 
 
-def _flatly(loaded: Loaded) -> Captured:
-    return flat(loaded, _heard)
+@dataclass(frozen=True, slots=True)
+class Walker:
+    """Records a model with its branches and loops; `around` is what has to be on in every run."""
 
+    name: str
+    around: Around
 
-def _heard(loaded: Loaded, make: Callable[..., Recorder]) -> Captured:
-    return record(loaded, "recorder", lambda recorder: nullcontext(), make)
+    def captured(self, loaded: Loaded) -> Captured:
+        if loaded.unrolled:
+            return forked(loaded, self._heard)
+        try:
+            captured = forked(loaded, self._impatiently)
+        except LongLoopError as long:
+            return rolled(loaded, long.axes, self._plainly) or forked(loaded, self._heard)
+        except GuardOnDataDependentSymNode:
+            found = counted(loaded, self._in)
+            if found is None:
+                raise
+            return found
+        axes = frozen(captured)
+        if not axes:
+            return captured
+        if any(branch.about_data for branch in captured.branches):
+            return rolled(loaded, axes, self._flatly, SHORT) or captured
+        return rolled(loaded, axes, self._plainly) or captured
 
+    def _flatly(self, loaded: Loaded) -> Captured:
+        return flat(loaded, self._heard)
 
-def _impatiently(loaded: Loaded, make: Callable[..., Recorder]) -> Captured:
-    return record(loaded, "recorder", lambda recorder: impatient(recorder, loaded), make)
+    def _heard(self, loaded: Loaded, make: Callable[..., Recorder]) -> Captured:
+        return record(loaded, self.name, self.around, make)
 
+    def _impatiently(self, loaded: Loaded, make: Callable[..., Recorder]) -> Captured:
+        @contextmanager
+        def both(recorder: Recorder) -> Iterator[None]:
+            with self.around(recorder), impatient(recorder, loaded):
+                yield
 
-def _plainly(loaded: Loaded) -> Captured:
-    return record(loaded, "recorder", lambda recorder: nullcontext())
+        return record(loaded, self.name, both, make)
 
+    def _plainly(self, loaded: Loaded) -> Captured:
+        return record(loaded, self.name, self.around)
 
-def _in(loaded: Loaded, mode: FakeTensorMode) -> Captured:
-    return record(
-        loaded, "recorder", lambda recorder: nullcontext(), lambda _, *rest: Recorder(mode, *rest)
-    )
+    def _in(self, loaded: Loaded, mode: FakeTensorMode) -> Captured:
+        return record(loaded, self.name, self.around, lambda _, *rest: Recorder(mode, *rest))
 
 
 def record(
     loaded: Loaded,
     name: str,
-    around: Callable[[Recorder], AbstractContextManager[None]],
+    around: Around,
     make: Callable[..., Recorder] = Recorder,
 ) -> Captured:
     """One run of the model under a recorder; `around` is what else has to be on meanwhile."""

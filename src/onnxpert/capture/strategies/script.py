@@ -10,7 +10,7 @@ from unittest.mock import patch
 import torch
 
 from onnxpert.capture.recorder import Recorder
-from onnxpert.capture.strategies.recorded import record
+from onnxpert.capture.strategies.recorded import Walker, record
 from onnxpert.capture.strategy import strategy
 from onnxpert.capture.torchscript import Interpreter, interpreting, script_parts
 from onnxpert.capture.torchscript_builtins import NotUnderstoodError
@@ -44,11 +44,13 @@ def _read(loaded: Loaded) -> Captured:
             recorder.modules.pop()
 
         interpreters.append(Interpreter(enter))
-        return interpreting(interpreters[0])
+        return interpreting(interpreters[-1])
 
-    captured = record(loaded, "torchscript", around)
+    captured = Walker("torchscript", around).captured(loaded)
     written = [
-        f"{paths.get(id(owner), '')}.{name}".lstrip(".") for owner, name in interpreters[0].written
+        f"{paths.get(id(owner), '')}.{name}".lstrip(".")
+        for interpreter in interpreters
+        for owner, name in interpreter.written
     ]
     return replace(captured, written=(*captured.written, *dict.fromkeys(written)))  # type: ignore[no-any-return]
 

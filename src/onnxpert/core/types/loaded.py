@@ -81,6 +81,7 @@ class Loaded:
     # was tried in vain, so that they stay what they are in the example.
     numbers: Mapping[str, float] = field(default_factory=dict)
     constants: frozenset[str] = frozenset()
+    floats: frozenset[str] = frozenset()  # Python floats that the user wants as inputs
     states: tuple[StateLeaf, ...] = ()  # of a model whose state was made inputs and outputs
     stateful: Any = None  # that model as it was, for calls in a row
     unrolled: bool = False  # loops as the example runs them: rolled up, they were wrong

@@ -9,7 +9,7 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from onnxpert.lower.aten.windows import batched, per_axis
+from onnxpert.lower.aten.windows import batched, held_apart, per_axis
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import product
@@ -119,6 +119,7 @@ def _max_pool(op: Emitter, x: ir.Value, axes: int, output_size: Any) -> tuple[ir
     if regular is not None:
         form: dict[str, Any] = {"kernel_shape": regular[0], "strides": regular[1]}
         shape = (*outer, *wanted)
+        x = held_apart(op, x)
         values = batched(op, x, axes + 2, lambda given: op.MaxPool(given, **form))
         places = batched(op, x, axes + 2, lambda given: op.MaxPool(given, **form, _outputs=2)[1])
         # ONNX counts through the whole tensor, torch anew in every channel.

@@ -10,7 +10,7 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from onnxpert.lower.aten.windows import batched, padded, per_axis, taps, window_count
+from onnxpert.lower.aten.windows import batched, held_apart, padded, per_axis, taps, window_count
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import product
@@ -107,6 +107,7 @@ def _max_pool(
                 counts, steps, spread, kernel, sizes, around, strict=True
             )
         ]
+    x = held_apart(op, x)
     attributes = {
         "kernel_shape": kernel,
         "strides": steps,
@@ -191,6 +192,7 @@ def _avg_pool(
             return op.Div(total, op.const(divisor, op.dtype(x)))
         members = _members(op, x, kernel, steps, around, ceil_mode, count_include_pad, counts)
         return op.Div(total, members)
+    x = x if count_include_pad else held_apart(op, x)
     mean = batched(
         op,
         x,

@@ -47,6 +47,32 @@ def padded(
     return op.describe(result, [s + pads[i] + pads[i + len(sizes)] for i, s in enumerate(sizes)])
 
 
+def held_apart(op: Emitter, x: ir.Value) -> ir.Value:
+    """`x`, and if it has a border of zeros, one that stays out of the windows that follow.
+
+    ONNX Runtime moves such a Pad into the pooling behind it (1.31), where what lies outside is no
+    zero but nothing at all; not one that names its axes, or whose zero has a sign."""
+    pad = x.producer()
+    if pad is not None and pad.op_type == "Cast" and pad.inputs[0] is not None:
+        inner = held_apart(op, pad.inputs[0])
+        return x if inner is pad.inputs[0] else op.cast(inner, op.dtype(x))
+    if pad is None or pad.op_type != "Pad" or len(pad.inputs) < 2:
+        return x
+    mode = pad.attributes.get("mode")
+    if mode is not None and mode.as_string() != "constant":
+        return x
+    if any(given is not None for given in pad.inputs[2:]):  # another value, or named axes
+        return x
+    own, sizes = op.dtype(x), op.shape(x)
+    if op.opset >= 18:
+        apart = op.Pad(pad.inputs[0], pad.inputs[1], None, op.ints(list(range(len(sizes)))))
+    elif own.is_floating_point:
+        apart = op.Pad(pad.inputs[0], pad.inputs[1], op.const(-0.0, own))
+    else:
+        return x
+    return op.describe(apart, sizes)
+
+
 def taps(
     op: Emitter,
     x: ir.Value,

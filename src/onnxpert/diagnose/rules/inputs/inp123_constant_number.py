@@ -17,6 +17,7 @@ def constant_number(captured: Captured) -> Iterator[Hit]:
 
     ## Why it matters
     The file computes with the number of the example for ever, and is proven for that number only.
+    Of a float that was asked to be dynamic it is an error.
 
     ## Example
     ```python
@@ -59,6 +60,7 @@ def constant_number(captured: Captured) -> Iterator[Hit]:
                 at=captured.loaded.source,
                 help=f"give it as torch.tensor({leaf.value!r}) to make it an input"
                 + _or_dynamic(leaf.name, leaf.value),
+                severity=Severity.ERROR if leaf.name in captured.loaded.floats else None,
             )
 
 
