@@ -15,11 +15,11 @@ from torch.nn.parameter import is_lazy
 from onnxpert.capture import strategies
 from onnxpert.capture.evaluation import with_lasting_chance
 from onnxpert.capture.flat import Flat, fed, owner
-from onnxpert.capture.numbers import Numbers, SizeTakenError
+from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.quantised.box import UnreadQuantisedError
 from onnxpert.capture.quantised.training import ObservingError
 from onnxpert.capture.remedies import working_casts, working_sizes
-from onnxpert.capture.scout import scout
+from onnxpert.capture.scouting.scout import scout
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import Strategy
 from onnxpert.core.collect import collect

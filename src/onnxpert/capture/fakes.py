@@ -13,9 +13,9 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
-from onnxpert.capture.packed import PACKED
+from onnxpert.capture.open_sizes.packed import PACKED
+from onnxpert.capture.open_sizes.viewing import flattened, reshaped, unflattened, viewed
 from onnxpert.capture.quantised.training import ROUNDING
-from onnxpert.capture.viewing import flattened, reshaped, unflattened, viewed
 from onnxpert.capture.whole import WHOLE
 
 aten = torch.ops.aten

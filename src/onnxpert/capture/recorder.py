@@ -20,16 +20,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.custom import Custom, Mark
 from onnxpert.capture.fakes import FAKES
-from onnxpert.capture.full_windows import FullWindows
 from onnxpert.capture.guards import sizes_named
-from onnxpert.capture.indices import OpenIndices
 from onnxpert.capture.inner import bodies
-from onnxpert.capture.listed import OpenLists
-from onnxpert.capture.packed import known_number, open_lengths
+from onnxpert.capture.open_sizes.full_windows import FullWindows
+from onnxpert.capture.open_sizes.indices import OpenIndices
+from onnxpert.capture.open_sizes.listed import OpenLists
+from onnxpert.capture.open_sizes.packed import known_number, open_lengths
+from onnxpert.capture.open_sizes.scanning import scans_in_order
 from onnxpert.capture.places import guards_with_places, user_frames
 from onnxpert.capture.quantised.calls import Quantisation
 from onnxpert.capture.reasoning import Frugal, quotients_as_they_are
-from onnxpert.capture.scanning import scans_in_order
 from onnxpert.core import whereabouts
 from onnxpert.core.bodies import is_custom
 from onnxpert.core.source import location

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from onnxpert.capture.packed import KNOWN
+from onnxpert.capture.open_sizes.packed import KNOWN
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 _MAKERS = frozenset({torch.tensor, torch.as_tensor, torch.asarray})

@@ -20,15 +20,15 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.flat import owner
-from onnxpert.capture.knowing import Knowing, knowing_mode
-from onnxpert.capture.leaving import leaving
 from onnxpert.capture.recorder import Recorder, UnseenTensorError
+from onnxpert.capture.scouting.knowing import Knowing, knowing_mode
+from onnxpert.capture.scouting.leaving import leaving
+from onnxpert.capture.scouting.stumbling import branch, is_at, same, stumbled, symbols_at
+from onnxpert.capture.scouting.witness import LEAVES, Witness, densely
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategies.gradient import above_autograd, differentiates
 from onnxpert.capture.strategies.recorded import record
 from onnxpert.capture.strategy import runs_as_python
-from onnxpert.capture.stumbling import branch, is_at, same, stumbled, symbols_at
-from onnxpert.capture.witness import LEAVES, Witness, densely
 from onnxpert.core.source import of_exception
 from onnxpert.core.statement import is_only_computed, statement
 from onnxpert.core.types import Asked, Blocker, Captured, GraphInput, InputKind, Loaded, Location

@@ -16,11 +16,11 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
-from onnxpert.capture.stumbling import is_of_data
+from onnxpert.capture.scouting.stumbling import is_of_data
 from onnxpert.core.types import Asked
 
 if TYPE_CHECKING:
-    from onnxpert.capture.scout import Scout
+    from onnxpert.capture.scouting.scout import Scout
 
 
 @contextmanager

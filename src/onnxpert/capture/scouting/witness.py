@@ -20,7 +20,7 @@ from onnxpert.capture.recorder import Recorder
 from onnxpert.core.types import Asked, GraphInput, InputKind
 
 if TYPE_CHECKING:
-    from onnxpert.capture.scout import Scout
+    from onnxpert.capture.scouting.scout import Scout
 
 aten = torch.ops.aten
 _READS = frozenset(
