@@ -156,7 +156,7 @@ class Runs:
         count = len(self._homes)
         try:
             run = self._new(plan, sizes, like)
-        except Exception:
+        except Exception:  # whatever the model raised: it may be for want of that number
             if len(self._homes) == count:
                 raise
             return self._soft(plan, sizes, like)

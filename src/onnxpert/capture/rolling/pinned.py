@@ -75,7 +75,7 @@ def wanted(run: Callable[[FakeTensorMode], Any], pins: Pins) -> int | None:
         for number, made in enumerate(environment.created):
             if number not in pins and made.node._expr in symbols:
                 return number
-    except Exception:
+    except Exception:  # of the model's own, at made-up numbers: then there is nothing to pin
         logger.debug("not pinned", exc_info=True)
     return None
 
@@ -98,7 +98,7 @@ def check_short(
         at = tuple(length if place == len(lengths) - 1 else n for place, n in enumerate(lengths))
         try:
             found = Trace(run(at)).calls
-        except Exception:
+        except Exception:  # of the model's own: it may need more turns than these
             logger.debug("does not run with %d turns", length, exc_info=True)
             continue
         if Counter(node.target for node in found) != Counter(_expanded(elements, at)):

@@ -101,7 +101,7 @@ class _Calls(TorchFunctionMode):
                 given, named = scout.reals((tuple(args), kwargs))
                 with _disable_current_modes():
                     out = func(*given, **named)
-            except Exception:
+            except Exception:  # it fails on real tensors too: the first error is the one to tell
                 raise error from None
             scout.left(name, error)
             return scout.stand_in(out)

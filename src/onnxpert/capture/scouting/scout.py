@@ -252,7 +252,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             given, named = self.reals((args, kwargs))
             with _disable_current_modes():
                 return func(*given, **named)
-        except Exception:
+        except Exception:  # it fails on real tensors too: the first error is the one to tell
             raise error from None
 
     def _follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
@@ -263,7 +263,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             given, named = self.reals((args, kwargs))
             with _disable_current_modes():
                 real = func(*given, **named)
-        except Exception:
+        except Exception:  # without a real value nothing is known of it, and nothing is claimed
             return
         pairs = zip(pytree.tree_leaves(out), pytree.tree_leaves(real), strict=False)
         for fake, value in pairs:
@@ -300,7 +300,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
                 self.take_back(mark)
                 try:
                     out = self._outside(plain, module, args, kwargs)
-                except Exception:
+                except Exception:  # as above
                     raise error from None
                 self._stopped(error, stumbled(error), at)
                 return out
