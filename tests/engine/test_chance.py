@@ -122,3 +122,17 @@ def test_luck_that_did_not_show_is_no_difference(
     report = onnxpert.export(_module(torch.bernoulli), (X,), tmp_path / "m.onnx")
     assert _chance(report) == [Severity.WARNING]
     assert any(row.case.endswith("draws") for row in report.verified)
+
+
+def test_a_number_that_is_drawn_and_never_used_is_no_chance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Skipped(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            lot = torch.rand([])
+            return x if self.training and lot < 0.1 else 2 * x
+
+    monkeypatch.setattr(Reference, "varies", lambda *_: pytest.fail("nothing is left to luck"))
+    report = onnxpert.diagnose(Skipped().eval(), (X,))
+    assert report.ok
+    assert not _chance(report)

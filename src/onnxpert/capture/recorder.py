@@ -18,6 +18,7 @@ from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from onnxpert.capture.class_by_class import class_by_class
 from onnxpert.capture.custom import Custom, Mark
 from onnxpert.capture.fakes import FAKES
 from onnxpert.capture.guards import sizes_named
@@ -84,6 +85,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.examples: dict[fx.Node, Any] = {}  # placeholder -> the value it stands for
         self.custom = Custom(self, whole)
         self.quantised = Quantisation(self)
+        self.reads: list[Location | None] = []  # where Python took a value that only the data know
         self.watch: Callable[[], None] | None = None  # called every so many nodes
 
     # ---- inputs ----------------------------------------------------------------------------
@@ -143,6 +145,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = {key: _map(value, self._stand_in) for key, value in kwargs.items()}
         if func in _READS_VALUE and (known := self._number(args[0])) is not None:
             return known
+        if func in _READS_VALUE:
+            self.reads.append(self.place())
         if torch.Tag.inplace_view in func.tags:
             self._keep_look(args[0])
         if self.quantised.takes(func, args, kwargs):
@@ -392,6 +396,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(OpenLists())
         stack.enter_context(OpenIndices())
         stack.enter_context(scans_in_order())
+        stack.enter_context(class_by_class())
         stack.enter_context(recorder.custom.functions())
         stack.enter_context(torch._C._AutoDispatchBelowAutograd())
         stack.enter_context(enable_python_dispatcher())

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-# torch's own operators: none of them is a user's, and ours is the lowering.
-_TORCHS = frozenset({"aten", "prim", "prims", "rngprims", "debugprims", "onnx_symbolic"})
+# torch's own operators and ours: none of them is a user's, and ours is the lowering.
+_TORCHS = frozenset(
+    {"aten", "prim", "prims", "rngprims", "debugprims", "onnx_symbolic", "onnxpert"}
+)
 # Where the kernel of a call on the CPU is looked for, in the dispatcher's own order.
 _KEYS = (
     "CPU",

@@ -33,7 +33,7 @@ _NEUTRAL = frozenset(
 def randomness(captured: Captured, allowed: bool) -> Randomness | None:
     """None where nothing is drawn and no memory is read that nobody wrote."""
     calls = [node for node in captured.root.graph.nodes if node.op == "call_function"]
-    drawing = [node for node in calls if _draws(node) or _drops(node)]
+    drawing = [node for node in calls if (_draws(node) or _drops(node)) and not _is_idle(node)]
     only = bool(calls) and all(_draws(node) or _is_neutral(node) for node in calls)
     if only:
         unwritten = tuple(_unwritten_outputs(captured))
@@ -76,6 +76,11 @@ def _drops(node: fx.Node) -> bool:
     given = _arguments(node)
     rate = given.get("dropout_p", given.get("dropout", 0.0))
     return isinstance(rate, (int, float)) and rate > 0
+
+
+def _is_idle(node: fx.Node) -> bool:
+    """Drawn and never looked at, as a layer in evaluation does that is skipped at random in training."""
+    return not node.users and not node.target._schema.is_mutable  # type: ignore[union-attr]
 
 
 def _is_off(node: fx.Node) -> bool:

@@ -10,48 +10,25 @@ import numpy as np
 import onnx_ir as ir
 import torch
 
-from onnxpert.core.names import Names
-from onnxpert.lower import folding, shapes
-from onnxpert.lower.constants import array_of, as_tensor, constant_name, natural_dtype
+from onnxpert.lower import reshaping, shapes, standard, widening
+from onnxpert.lower.constants import as_tensor, natural_dtype
 from onnxpert.lower.dtypes import (
     FLOAT8,
-    NARROW,
-    SATURATING,
     TO_ONNX,
     TO_TORCH,
     python_kind,
     result_type,
 )
 from onnxpert.lower.nodes import attribute, node_key, output_dtypes
-from onnxpert.lower.older_opsets import form, is_moved, rewritten
+from onnxpert.lower.older_opsets import form, rewritten
+from onnxpert.lower.refusal import Refusal
 from onnxpert.lower.schema import Formal, Schema, schema
 from onnxpert.lower.shapes import Shape
+from onnxpert.lower.shared import Shared
+from onnxpert.lower.shortcuts import shortcut
 from onnxpert.lower.symbols import Emission, Expr, Size, concrete, expression, same
 
-
-class Refusal(Exception):  # noqa: N818  (no error: the next source of lowerings is asked)
-    """A lowering cannot say this call in ONNX: why, and the lowest opset that could."""
-
-    def __init__(self, reason: str, lowest_opset: int | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.lowest_opset = lowest_opset
-
-
-class Shared:
-    """What all scopes of one model share: names, constants, where a symbol is read from."""
-
-    def __init__(self, opset: int) -> None:
-        self.opset = opset
-        self.values = Names()
-        self.nodes = Names()
-        self.constants: dict[Any, ir.Value] = {}
-        self.initialisers: dict[str, ir.Value] = {}
-        self.domains: dict[str, int] = {}
-        self.dim_names: dict[Expr, str] = {}
-        self.better_opset: int | None = None
-        # Walks a captured subgraph into a scope: (emitter, GraphModule, inputs) -> outputs.
-        self.inline: Callable[..., list[Any]] = _no_subgraphs
+__all__ = ["Emitter", "Refusal", "Shared"]  # what a lowering needs to be written
 
 
 class Emitter:
@@ -108,123 +85,36 @@ class Emitter:
             return other_way(self, *inputs, **attributes)
         known = schema(op_type, form(op_type, self.opset), "") if not _domain else None
         if known is None and not _domain:
-            raise Refusal(f"opset {self.opset} has no {op_type}", _lowest(op_type, self.opset))
+            raise Refusal(
+                f"opset {self.opset} has no {op_type}", standard.lowest_opset(op_type, self.opset)
+            )
         attributes = {key: value for key, value in attributes.items() if value is not None}
         values = self._inputs(known, inputs)
         if known is not None:
             unknown = attributes.keys() - known.attributes
             if unknown:
                 raise Refusal(f"{op_type} of opset {self.opset} has no attribute {sorted(unknown)}")
-            wide = self._in_float32(known, values)
+            wide = widening.widened(self, known, values)
             if wide is not None:
-                return self._rounded(
-                    self.emit(op_type, *wide, _outputs=_outputs, **attributes), known, values
-                )
-            self._check_dtypes(op_type, known, values)
-            self._check_inputs(op_type, known, values)
-            folded = self._fold(op_type, values, attributes) if _outputs == 1 else None
-            if folded is not None:
-                return folded
+                results = self.emit(op_type, *wide, _outputs=_outputs, **attributes)
+                return widening.rounded(self, results, known, values)
+            standard.check(op_type, self.opset, known, values)
+            short = shortcut(op_type, values, attributes) if _outputs == 1 else None
+            if short is not None:
+                return short if isinstance(short, ir.Value) else self.const(short)
         elif _domain:
             self.shared.domains.setdefault(_domain, _version or 1)
         key = node_key(op_type, _domain, values, attributes, _outputs)
         if key is not None and (known is None or known.deterministic):
-            found = self._find(key)
+            found = self.find(key)
             if found is not None:
                 return found[0] if _outputs == 1 else found
-        outputs = self._append(op_type, _domain, values, attributes, _outputs)
+        outputs = self.append(op_type, _domain, values, attributes, _outputs)
         if key is not None:
             self.seen[key] = outputs
         return outputs[0] if _outputs == 1 else outputs
 
-    def _check_dtypes(self, op_type: str, known: Schema, values: Sequence[ir.Value | None]) -> None:
-        """Refuses what the standard does not allow, with the opset that would, if there is one."""
-        for index, value in enumerate(values):
-            if value is None or value.dtype is None or known.takes(index, value.dtype):
-                continue
-            newer = [
-                opset
-                for opset in range(self.opset + 1, 27)
-                if (later := schema(op_type, opset)) is not None and later.takes(index, value.dtype)
-            ]
-            raise Refusal(
-                f"{op_type} of opset {self.opset} does not take {value.dtype.name.lower()}",
-                newer[0] if newer else None,
-            )
-
-    def _check_inputs(self, op_type: str, known: Schema, values: Sequence[ir.Value | None]) -> None:
-        """Refuses inputs that the operator only has in newer opsets."""
-        if is_moved(op_type, self.opset) and len(values) > 1 and array_of(values[1]) is None:
-            raise Refusal(f"{op_type} of opset {self.opset} takes no computed numbers", 13)
-        variadic = bool(known.inputs) and known.inputs[-1].variadic
-        if variadic or len(values) <= len(known.inputs):
-            return
-        newer = (
-            opset
-            for opset in range(self.opset + 1, 27)
-            if (later := schema(op_type, opset)) is not None and len(later.inputs) >= len(values)
-        )
-        raise Refusal(
-            f"{op_type} of opset {self.opset} has {len(known.inputs)} inputs", next(newer, None)
-        )
-
-    def _in_float32(
-        self, known: Schema, values: Sequence[ir.Value | None]
-    ) -> list[ir.Value | None] | None:
-        """The inputs with bfloat16 and float8 widened, where this opset takes only float32."""
-        wide = ir.DataType.FLOAT
-        kinds = {
-            known.formal_input(index).type_str
-            for index, value in enumerate(values)
-            if value is not None and value.dtype in NARROW and not known.takes(index, value.dtype)
-            if known.takes(index, wide)
-        }
-        if not kinds or known.name in {"If", "Loop", "Scan"}:  # their bodies say the types
-            return None
-        return [
-            self._converted(value, wide)
-            if value is not None
-            and value.dtype in NARROW
-            and known.formal_input(index).type_str in kinds
-            else value
-            for index, value in enumerate(values)
-        ]
-
-    def _rounded(
-        self, results: Any, known: Schema, values: Sequence[ir.Value | None]
-    ) -> ir.Value | tuple[ir.Value, ...]:
-        """What float32 gave, as what the inputs were again."""
-        wide = ir.DataType.FLOAT
-        kinds = {
-            known.formal_input(index).type_str: value.dtype
-            for index, value in enumerate(values)
-            if value is not None and value.dtype in NARROW
-        }
-        many = results if isinstance(results, tuple) else (results,)
-        outputs = tuple(
-            self._converted(value, kinds[kind])
-            if value.dtype == wide
-            and (kind := known.outputs[min(index, len(known.outputs) - 1)].type_str) in kinds
-            else value
-            for index, value in enumerate(many)
-        )
-        return outputs if isinstance(results, tuple) else outputs[0]
-
-    def _converted(self, value: ir.Value, dtype: ir.DataType) -> ir.Value:
-        """A cast that the model does not have: a later pass may take it away with its opposite."""
-        key = ("for kernels", id(value), dtype)
-        found = self._find(key)
-        if found is None:
-            how: dict[str, Any] = {"to": dtype}
-            if dtype in FLOAT8:  # whose digits are so few that none may be read wide later
-                how["saturate"] = int(dtype in SATURATING)
-            found = self.seen[key] = self._append("Cast", "", [value], how, 1)
-            producer = found[0].producer()
-            assert producer is not None
-            producer.meta["for kernels"] = not {dtype, value.dtype} & FLOAT8
-        return found[0]
-
-    def _append(
+    def append(
         self,
         op_type: str,
         domain: str,
@@ -232,6 +122,7 @@ class Emitter:
         attributes: Mapping[str, Any],
         outputs: int,
     ) -> tuple[ir.Value, ...]:
+        """A node as it is said, unchecked and not shared."""
         known = None if domain else schema(op_type, form(op_type, self.opset))
         node = ir.Node(
             domain,
@@ -289,28 +180,8 @@ class Emitter:
                 return TO_TORCH[other.dtype]
         return None
 
-    def _fold(
-        self, op_type: str, values: Sequence[ir.Value | None], attributes: Mapping[str, Any]
-    ) -> ir.Value | None:
-        """What needs no node: the value itself where nothing is done to it, or a constant."""
-        if values and _does_nothing(op_type, values[0], attributes):
-            return values[0]
-        arrays = [array_of(value) for value in values]
-        if not arrays or any(
-            a is None and v is not None for a, v in zip(arrays, values, strict=True)
-        ):
-            return None
-        if op_type == "Cast":
-            return self._cast_constant(arrays[0], TO_TORCH[attributes["to"]])
-        result = folding.fold(op_type, arrays, attributes)
-        return None if result is None else self.const(result)
-
-    def _cast_constant(self, array: Any, dtype: torch.dtype) -> ir.Value | None:
-        """torch does the cast, so that it rounds and wraps as torch does; it has no ml_dtypes."""
-        known_to_torch = array.dtype.kind in "fiub" and array.dtype.str[1] != "V"
-        return self.const(torch.from_numpy(array.copy()).to(dtype)) if known_to_torch else None
-
-    def _find(self, key: Any) -> tuple[ir.Value, ...] | None:
+    def find(self, key: Any) -> tuple[ir.Value, ...] | None:
+        """The outputs of an equal node, here or in a scope around."""
         scope: Emitter | None = self
         while scope is not None:
             if key in scope.seen:
@@ -321,9 +192,9 @@ class Emitter:
     def renamed(self, value: ir.Value) -> ir.Value:
         """The same tensor as another value, of which other things may be known."""
         key = ("renamed", id(value))
-        found = self._find(key)
+        found = self.find(key)
         if found is None:
-            found = self.seen[key] = self._append("Identity", "", [value], {}, 1)
+            found = self.seen[key] = self.append("Identity", "", [value], {}, 1)
         return found[0]
 
     # ---- constants and sizes ---------------------------------------------------------------
@@ -332,42 +203,21 @@ class Emitter:
         """A constant of the model: equal ones are one initialiser."""
         if isinstance(value, torch.Tensor):
             tensor = value if dtype is None else value.to(dtype)
-            return self._constant(ir.tensor_adapters.TorchTensor(tensor.detach().contiguous()))
+            return self.shared.constant(
+                ir.tensor_adapters.TorchTensor(tensor.detach().contiguous())
+            )
         if isinstance(value, np.ndarray):
             if dtype is None:
-                return self._constant(ir.tensor(value))
+                return self.shared.constant(ir.tensor(value))
             value = value.tolist()
         # torch converts as its own operators do: 2**40 to int32, 1e300 to float16, -1 to uint8.
-        return self._constant(
+        return self.shared.constant(
             ir.tensor_adapters.TorchTensor(as_tensor(value, dtype or natural_dtype(value)))
         )
 
-    def _constant(self, tensor: ir.TensorProtocol) -> ir.Value:
-        key: Any = None
-        if tensor.size <= 1024:
-            key = (tensor.dtype, tuple(tensor.shape), tensor.tobytes())
-            if key in self.shared.constants:
-                return self.shared.constants[key]
-        name = self.shared.values.unique(constant_name(tensor))
-        value = self.initialiser(name, tensor)
-        if key is not None:
-            self.shared.constants[key] = value
-        return value
-
     def initialiser(self, name: str, tensor: ir.TensorProtocol) -> ir.Value:
         """A named tensor of the file."""
-        tensor.name = name
-        sizes = tuple(tensor.shape.numpy())
-        value = ir.Value(
-            name=name,
-            shape=ir.Shape(sizes),
-            type=ir.TensorType(tensor.dtype),
-            const_value=tensor,
-        )
-        value.meta["shape"] = sizes
-        self.shared.values.reserve(name)
-        self.shared.initialisers[name] = value
-        return value
+        return self.shared.initialiser(name, tensor)
 
     def ints(self, sizes: Iterable[Size]) -> ir.Value:
         """A 1-d int64 tensor of sizes; neighbours that are known go into one constant."""
@@ -488,35 +338,14 @@ class Emitter:
     def reshape(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value:
         """Another shape of the same elements, with as little shape arithmetic as can be."""
         wanted = tuple(map(concrete, sizes))
-        origin = _before_reshapes(value)
+        origin = reshaping.origin(value)
         before = origin.meta.get("shape")
         if before is not None and shapes.equal(tuple(before), wanted):
             return origin
-        if before is None or not all(isinstance(s, int) for s in wanted) or 0 in wanted:
-            target, allow_zero = self._reshape_target(before, wanted)
-        else:
-            target, allow_zero = self.const(list(wanted), torch.int64), None
-        result = self.Reshape(origin, target, allowzero=allow_zero)
+        target = self.ints(reshaping.target(before, wanted))
+        zeros_are_meant = reshaping.is_empty(wanted) and self.opset >= 14
+        result = self.Reshape(origin, target, allowzero=1 if zeros_are_meant else None)
         return self.describe(result, wanted)
-
-    def _reshape_target(
-        self, before: Sequence[Size] | None, wanted: Sequence[Size]
-    ) -> tuple[ir.Value, int | None]:
-        if any(isinstance(size, int) and size == 0 for size in wanted):
-            return self.ints(wanted), 1 if self.opset >= 14 else None
-        target: list[Any] = list(wanted)
-        for axis, size in enumerate(wanted):
-            kept = not isinstance(size, int) and before is not None and axis < len(before)
-            if kept and before is not None and same(size, before[axis]):
-                target[axis] = 0
-        open_axes = [axis for axis, size in enumerate(target) if not isinstance(size, int)]
-        if open_axes:
-            target[open_axes[0]] = -1
-        elif target.count(0) == 1:
-            # A size that ONNX Runtime cannot name is kept out of its plan of shared buffers, which
-            # costs more in cold caches than it saves (a vision transformer: 4 %).
-            target[target.index(0)] = -1
-        return self.ints(target), None
 
     def expand(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value:
         wanted = tuple(map(concrete, sizes))
@@ -572,30 +401,3 @@ class Emitter:
         inner = Emitter(self.shared, self)
         inner.at(self._metadata, self._prefix.rstrip("/"), self._stem)
         return inner
-
-
-def _no_subgraphs(*_: Any) -> list[Any]:
-    raise Refusal("a subgraph cannot be lowered on its own")
-
-
-def _lowest(op_type: str, opset: int) -> int | None:
-    return next((v for v in range(opset + 1, 27) if schema(op_type, v) is not None), None)
-
-
-def _does_nothing(op_type: str, value: ir.Value | None, attributes: Mapping[str, Any]) -> bool:
-    if op_type == "Cast":
-        return value is not None and value.dtype == attributes["to"]
-    if op_type == "Transpose":
-        order = list(attributes.get("perm", ()))
-        return bool(order) and order == list(range(len(order)))
-    return op_type == "Identity"
-
-
-def _before_reshapes(value: ir.Value) -> ir.Value:
-    node = value.producer()
-    while node is not None and node.op_type == "Reshape" and node.domain == "":
-        origin = node.inputs[0]
-        if origin is None or origin.meta.get("shape") is None:
-            break
-        value, node = origin, origin.producer()
-    return value

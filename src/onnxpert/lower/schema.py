@@ -30,6 +30,7 @@ _TENSOR_TYPES = {
         "float8e5m2fnuz": ir.DataType.FLOAT8E5M2FNUZ,
     }.items()
 }
+NEWEST_OPSET = 26  # that a runtime has kernels for
 _TENSOR_DTYPES = frozenset(_TENSOR_TYPES.values())
 
 

@@ -35,9 +35,10 @@ from onnxpert.capture.forking.runs import Record, Run, Runs, TooManyPathsError
 from onnxpert.capture.forking.traces import Asked, Expr, Look, Number, Step, UnlikeError, steps_in
 from onnxpert.capture.forking.weaving import Loom, Scope
 from onnxpert.capture.guards import guards_of
+from onnxpert.capture.reads import conditions_at
 from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.core.source import location, of_exception
-from onnxpert.core.types import Branch, Captured, Loaded, Precondition, replace
+from onnxpert.core.types import Branch, Captured, Loaded, Precondition, Read, replace
 
 logger = logging.getLogger(__name__)
 _MOST_TURNS = 12
@@ -406,6 +407,7 @@ def _woven(
         guards=guards_of(mode.shape_env),
         branches=tuple(_branches(part.items)),
         preconditions=tuple(explorer.preconditions.values()),
+        reads=_reads(explorer.runs.all()),
     )
 
 
@@ -423,6 +425,14 @@ def _learn(environment: Any, explorer: Explorer) -> None:
             environment.guards.append(guard)
     # Nobody's line makes an assumption here: it is the line that made it in the run.
     environment.guards[:] = [guards.get(known.expr, known) for known in environment.guards]
+
+
+def _reads(runs: Sequence[Run]) -> tuple[Read, ...]:
+    """What Python wanted to know of the data on any of the ways."""
+    asked = [one.question for run in runs for one in run.asked if one.question.about_data]
+    places = [location(question.frames, question.module) for question in asked]
+    taken = (read for run in runs for read in run.captured.reads)
+    return tuple(dict.fromkeys((*conditions_at(places), *taken)))
 
 
 def _branches(items: Sequence[Item]) -> list[Branch]:

@@ -16,6 +16,7 @@ from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.forking import flat, forked
 from onnxpert.capture.guards import guards_of
 from onnxpert.capture.holder import Recorded
+from onnxpert.capture.reads import numbers_at
 from onnxpert.capture.recorder import Recorder, naming_errors, new_fake_mode, recording
 from onnxpert.capture.rolling import (
     SHORT,
@@ -116,4 +117,5 @@ def record(
         placeholders=tuple(recorder.custom.placeholders),
         done=deeds.done(changes.attributes),
         dropped=flat.dropped,
+        reads=numbers_at(recorder.reads),
     )

@@ -14,6 +14,7 @@ from onnxpert.core.types.captured import (
     OpaqueBody,
     Placeholder,
     Precondition,
+    Read,
 )
 from onnxpert.core.types.change import replace
 from onnxpert.core.types.findings import Finding, Hit, Location, Safety, Severity
@@ -95,6 +96,7 @@ __all__ = [
     "Quantised",
     "QuantisedLayer",
     "Randomness",
+    "Read",
     "Request",
     "Row",
     "Safety",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from onnxpert.core.types.blockers import Blocker, Failure
+from onnxpert.core.types.blockers import Asked, Blocker, Failure
 from onnxpert.core.types.findings import Location
 from onnxpert.core.types.loaded import Loaded
 
@@ -68,6 +68,14 @@ class Precondition:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """A value that Python took out of a tensor: a number, or the answer to a condition."""
+
+    asked: Asked
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
 class Captured:
     """The model as a graph of ATen calls."""
 
@@ -91,6 +99,7 @@ class Captured:
     left_open: bool = False  # a library asked about sizes, and only the example's side is here
     # Lines (file, number) that draw random numbers in evaluation mode too; of a model in training.
     lasting_chance: frozenset[tuple[str, int]] = frozenset()
+    reads: tuple[Read, ...] = ()  # of values that the file computes all the same
     plain: Captured | None = None  # the same for the example's side of every question about sizes
 
 

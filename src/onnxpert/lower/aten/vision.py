@@ -14,11 +14,24 @@ from onnxpert.lower.lowering import lowering
 from onnxpert.lower.symbols import Size
 
 _ALL = 2**31 - 1  # boxes; the runtime counts them in 32 bits
+_FEW = 4000  # coordinates, up to which torchvision moves the classes apart
+_LEAST = -3.4028234663852886e38  # of float32
 
 
 @lowering("torchvision::nms")
 def nms(op: Emitter, dets: ir.Value, scores: ir.Value, iou_threshold: float) -> ir.Value:
-    boxes, ranks = op.cast(dets, torch.float32), op.cast(scores, torch.float32)
+    ranks = op.cast(scores, torch.float32)
+    kept = _selected(op, dets, op.unsqueeze(ranks, 0, 1), iou_threshold)
+    if op.out is not None:
+        op.describe(kept, (op.out.shape[0], 1))
+    return op.squeeze(kept, 1)
+
+
+def _selected(
+    op: Emitter, dets: ir.Value, ranks: ir.Value, iou_threshold: float, *least: ir.Value
+) -> ir.Value:
+    """The numbers of the boxes that stay, in one column; `ranks` has a row for each class."""
+    boxes = op.cast(dets, torch.float32)
     # A box whose corners are the wrong way round covers nothing for torch, which never drops it;
     # ONNX would turn it round. Without an extent it covers nothing for both.
     low = op.Slice(boxes, [0], [2], [1])
@@ -26,14 +39,42 @@ def nms(op: Emitter, dets: ir.Value, scores: ir.Value, iou_threshold: float) -> 
     boxes = op.Concat(low, op.Max(low, high), axis=1)
     chosen = op.NonMaxSuppression(
         op.unsqueeze(boxes, 0),
-        op.unsqueeze(ranks, 0, 1),
+        ranks,
         op.const([_ALL], torch.int64),
         op.const([iou_threshold], torch.float32),
+        *least,
     )
-    kept = op.Slice(chosen, [2], [3], [1])
-    if op.out is not None:
-        op.describe(kept, (op.out.shape[0], 1))
-    return op.squeeze(kept, 1)
+    return op.Slice(chosen, [2], [3], [1])
+
+
+@lowering("onnxpert::batched_nms")
+def batched_nms(
+    op: Emitter, boxes: ir.Value, scores: ir.Value, idxs: ir.Value, iou_threshold: float
+) -> ir.Value:
+    """torchvision moves the classes apart where there are few boxes, and else takes them one by
+    one: rounding makes that a difference. Here few boxes are moved, and are then of one class."""
+    classes, plain = op.cast(idxs, torch.int64), op.cast(boxes, torch.float32)
+    few = op.LessOrEqual(op.Size(plain), op.const(_FEW, torch.int64))
+    least = op.const([_LEAST], torch.float32)
+    largest = op.ReduceMax(op.Concat(op.reshape(plain, (-1,)), least, axis=0), keepdims=0)
+    step = op.Where(few, op.Add(largest, op.const(1.0, torch.float32)), op.const(0.0, torch.float32))
+    moved = op.Add(plain, op.unsqueeze(op.Mul(op.cast(classes, torch.float32), step), 1))
+    own = op.Where(few, op.const(0, torch.int64), classes)
+    names, _, number, _ = op.emit("Unique", own, _outputs=4)
+    rows = op.Range(op.const(0, torch.int64), op.Size(names), op.const(1, torch.int64))
+    mine = op.Equal(op.unsqueeze(rows, 1), op.unsqueeze(number, 0))
+    ranks = op.cast(scores, torch.float32)
+    others = op.Where(mine, op.unsqueeze(ranks, 0), op.const(float("-inf"), torch.float32))
+    kept = _selected(op, moved, op.unsqueeze(others, 0), iou_threshold, least)
+    return _best_first(op, op.squeeze(kept, 1), ranks)
+
+
+def _best_first(op: Emitter, kept: ir.Value, ranks: ir.Value) -> ir.Value:
+    """Whatever their class; of equals, the one that came first."""
+    count = op.reshape(op.Size(kept), (1,))
+    rising, _ = op.emit("TopK", kept, count, axis=0, largest=0, sorted=1, _outputs=2)
+    _, order = op.emit("TopK", op.Gather(ranks, rising), count, axis=0, sorted=1, _outputs=2)
+    return op.Gather(rising, order)
 
 
 @lowering("torchvision::roi_pool")
