@@ -136,3 +136,10 @@ def test_a_number_that_is_drawn_and_never_used_is_no_chance(
     report = onnxpert.diagnose(Skipped().eval(), (X,))
     assert report.ok
     assert not _chance(report)
+
+
+def test_a_number_that_python_took_from_chance_is_chance() -> None:
+    def noisy(x: torch.Tensor) -> torch.Tensor:
+        return x * torch.rand([]).item()
+
+    assert "NUM702" in [found.rule for found in onnxpert.diagnose(noisy, (X,)).findings]

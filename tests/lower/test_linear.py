@@ -1,10 +1,14 @@
 """Matrix products."""
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnxruntime
 import pytest
 import torch
 
+import onnxpert
 from tests.lower.same import assert_same
 
 aten = torch.ops.aten
@@ -168,3 +172,22 @@ def test_a_sum_over_nothing_is_zero() -> None:
     assert_same(torch.matmul, torch.ones(3, 0), torch.ones(0, 4))
     assert_same(torch.matmul, torch.ones(0), torch.ones(0))
     assert_same(torch.mv, torch.ones(3, 0), torch.ones(0))
+
+
+def test_a_batch_that_sums_over_nothing_at_the_example(tmp_path: Path) -> None:
+    """ONNX Runtime's product with a transposed batch leaves what lay in memory, where there is any."""
+
+    def model(a: torch.Tensor, b: torch.Tensor, busy: torch.Tensor) -> torch.Tensor:
+        return (a @ b.mT).sin() + (busy.exp() * busy).amin() * 0
+
+    axes = dict.fromkeys(range(3), torch.export.Dim.AUTO)
+    args = (torch.ones(2, 3, 0), torch.ones(2, 3, 0), torch.ones(2, 3, 3))
+    onnxpert.export(model, args, tmp_path / "m.onnx", dynamic_shapes=(axes, axes, {}))
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
+    feeds = {
+        given.name: value.numpy() for given, value in zip(session.get_inputs(), args, strict=True)
+    }
+    for _ in range(20):
+        assert not session.run(None, feeds)[0].any()
+    wider = {**feeds, "a": np.ones((2, 3, 4), "f4"), "b": np.ones((2, 3, 4), "f4")}
+    np.testing.assert_allclose(session.run(None, wider)[0], np.full((2, 3, 3), np.sin(4)), 1e-5)

@@ -117,3 +117,17 @@ def test_float16_is_left_to_the_runtime(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     onnxpert.export(nn.Linear(3, 3).half().eval(), (torch.randn(2, 3).half(),), path)
     assert {node.op_type for node in onnx.load(path).graph.node} == {"Gemm"}
+
+
+def test_float8_that_is_only_moved_about_is_cast_at_the_ends(tmp_path: Path) -> None:
+    """ONNX Runtime pushes a transpose through a cast to float8, and then has no such transpose."""
+
+    def moved(x: torch.Tensor) -> Any:
+        turned = x.transpose(0, 1)
+        return turned.movedim(0, -1), turned.repeat_interleave(2, 0)
+
+    path = tmp_path / "m.onnx"
+    x = torch.linspace(-2, 2, 8).reshape(2, 1, 4).to(torch.float8_e4m3fn)
+    report = onnxpert.export(Calls(moved), (x,), path)
+    assert report.ok, report
+    assert Counter(node.op_type for node in onnx.load(path).graph.node)["Cast"] == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import logging
 import warnings
@@ -14,7 +13,7 @@ from torch.nn.parameter import is_lazy
 
 from onnxpert.capture import strategies
 from onnxpert.capture.evaluation import with_lasting_chance
-from onnxpert.capture.flat import Flat, fed, owner
+from onnxpert.capture.flat import Flat, fed_copies, owner
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.quantised.box import UnreadQuantisedError
 from onnxpert.capture.quantised.training import ObservingError
@@ -173,7 +172,7 @@ def _refused(loaded: Loaded, attempts: Sequence[tuple[str, Failure]]) -> Capture
     with untouched(owner(loaded.module), buffers=True):
         try:
             with followed(owner(loaded.module)):
-                call(*copy.deepcopy([leaf.value for leaf in fed(loaded)]))
+                call(*fed_copies(loaded))
         except Exception as error:
             eager = failure(error)
         else:

@@ -8,7 +8,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
@@ -18,6 +18,7 @@ import torch
 
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.state import restore, snapshot
+from onnxpert.core.belongings import Table, of_variables
 from onnxpert.core.source import location, ownership
 from onnxpert.core.statement import write_of
 from onnxpert.core.types import Deed, Done, Location
@@ -39,6 +40,8 @@ _QUESTIONS = (
     (torch.jit, "is_scripting", "torch.jit.is_scripting"),
 )
 _USER = 3
+Owners = Mapping[str, tuple[type | None, str]]
+_NOBODYS: Owners = {}
 
 
 def _watched() -> Iterator[tuple[Any, str, Deed, str]]:
@@ -65,36 +68,44 @@ class Deeds:
         self._running = running  # which part of the model is at work
         self._paths = {id(part): name for name, part in root.named_modules()}
         self._seen: dict[tuple[Deed, str, str, int], Done] = {}
-        self._assigned: dict[str, Location] = {}
+        self._assigned: dict[str, Location] = {}  # where it was given what it had at the end
+        self._begun: set[str] = set()  # what was given an empty container, for others to fill
 
     def note(self, deed: Deed, what: str, at: Location | None) -> None:
         key = (deed, what, at.file if at else "", at.line if at else 0)
         self._seen.setdefault(key, Done(deed, what, at))
 
-    def done(self, written: list[str]) -> tuple[Done, ...]:
-        """All of it; `written` names the attributes that were found to have changed."""
-        attributes = [Done(Deed.ATTRIBUTE, name, self._place(name)) for name in written]
+    def done(self, written: list[str], owners: Owners = _NOBODYS) -> tuple[Done, ...]:
+        """All of it; `written` names the attributes that were found to have changed, `owners` the
+        classes of those that are not the modules' own."""
+        attributes = [Done(Deed.ATTRIBUTE, name, self._place(name, owners)) for name in written]
         return (*self._seen.values(), *attributes)
 
-    def _place(self, name: str) -> Location | None:
+    def _place(self, name: str, owners: Owners) -> Location | None:
         """Where an attribute was assigned; where a container is changed, the source has to tell."""
-        if name in self._assigned:
-            return self._assigned[name]
+        assigned = self._assigned.get(name)
+        if assigned is not None and name not in self._begun:
+            return assigned
         path, _, attribute = name.rpartition(".")
         part = next((p for n, p in self._root.named_modules() if n == path), None)
-        module = sys.modules.get(type(part).__module__) if part is not None else None
-        file = getattr(module, "__file__", None)
-        if part is None or not file or not ownership(file):
-            return None
-        return write_of(file, attribute, path, type(part).__qualname__)
+        kind, attribute = owners.get(name, (type(part) if part is not None else None, attribute))
+        found = _written_by(kind, attribute, path, filled=assigned is not None)
+        if found is None and assigned is None:
+            files = [str(module.__file__) for module in _user_modules(self._root)]
+            others = (write_of(file, attribute, path, attribute=True) for file in files)
+            found = next((place for place in others if place is not None), None)
+        return found or assigned
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         """While on, everything of the kind is noted, and does what it always does."""
         modules = _user_modules(self._root)
         before = [(module, snapshot(_Globals(module))) for module in modules]
+        held = [of_variables(_Globals(module).__dict__.items()) for module in modules]
         with ExitStack() as stack:
-            stack.callback(self._look_back, before)  # last of all, when nothing is watched any more
+            # Last of all, when nothing is watched any more.
+            stack.callback(self._look_deeper, [table for tables in held for table in tables])
+            stack.callback(self._look_back, before)
             self._watch_calls(stack, modules)
             self._dated(stack, modules)
             stack.enter_context(patch.object(torch.nn.Module, "__setattr__", self._assigning()))
@@ -143,7 +154,10 @@ class Deeds:
             path = self._paths.get(id(part))
             at = location(user_frames(), path or "") if path is not None else None
             if at is not None:
-                self._assigned.setdefault(f"{path}.{name}" if path else name, at)
+                full = f"{path}.{name}" if path else name
+                self._assigned[full] = at
+                empty = isinstance(value, (dict, list, set)) and not value
+                (self._begun.add if empty else self._begun.discard)(full)
 
         return assign
 
@@ -155,6 +169,27 @@ class Deeds:
                 places = (write_of(file, name) for file in files)
                 place = next((found for found in places if found is not None), None)
                 self.note(Deed.GLOBAL, name, place)
+
+    def _look_deeper(self, held: list[Table]) -> None:
+        """What the objects in those variables hold."""
+        for table in held:
+            for change in table.changes():
+                at = _written_by(change.owner, change.attribute, "")
+                self.note(Deed.GLOBAL, change.name, at)
+            table.restore()
+
+
+def _written_by(
+    kind: type | None, attribute: str, path: str, *, filled: bool = False
+) -> Location | None:
+    """The line of a class, or of one that it is made of, which writes an attribute."""
+    for each in kind.__mro__ if kind is not None else ():
+        file = getattr(sys.modules.get(each.__module__), "__file__", None)
+        if file and ownership(file):
+            found = write_of(file, attribute, path, each.__qualname__, filled=filled)
+            if found is not None:
+                return found
+    return None
 
 
 class _Globals:

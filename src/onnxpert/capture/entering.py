@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,9 +17,19 @@ from torch.fx.experimental.symbolic_shapes import (
     constrain_range,
 )
 
+from onnxpert.capture.flat import fed
 from onnxpert.capture.inputs import traced_example
 from onnxpert.capture.recorder import Recorder
-from onnxpert.core.types import DimSpec, GraphInput, InputKind, InputLeaf
+from onnxpert.capture.subclasses import wear
+from onnxpert.core.dress import undressed
+from onnxpert.core.types import DimSpec, GraphInput, InputKind, InputLeaf, Loaded
+
+
+def entered(recorder: Recorder, loaded: Loaded) -> list[Any]:
+    """All of them; a size that the user derived from another (`2 * half`) is that from the start."""
+    values = [enter(recorder, index, leaf) for index, leaf in enumerate(fed(loaded))]
+    _tie(loaded, values)
+    return values
 
 
 def enter(recorder: Recorder, index: int, leaf: InputLeaf) -> Any:
@@ -30,7 +41,7 @@ def enter(recorder: Recorder, index: int, leaf: InputLeaf) -> Any:
         )
         recorder.placeholder(entry, symbol, int(leaf.value))
         return symbol
-    tensor = traced_example(leaf).detach()
+    tensor = undressed(traced_example(leaf)).detach()
     dynamic = {axis for axis, _ in leaf.dims}
     context: Any = StatelessSymbolicContext(
         dynamic_sizes=[
@@ -46,15 +57,33 @@ def enter(recorder: Recorder, index: int, leaf: InputLeaf) -> Any:
     for axis, spec in leaf.dims:
         _bound(fake.shape[axis], spec)
     recorder.placeholder(entry, fake, tensor)
+    wear(fake, leaf.value)
     return fake
 
 
 def _bound(size: Any, spec: DimSpec) -> None:
     """What the user says of a size need not be assumed of it again."""
-    lower = max(spec.lower or 2, 2)  # torch starts there: it takes 0 and 1 for constants
-    upper = spec.upper if spec.upper is not None else sys.maxsize
-    if isinstance(size, torch.SymInt) and lower <= size.node.hint <= upper:
-        constrain_range(size, min=lower, max=spec.upper)
+    least = spec.scale * (spec.lower or 1) + spec.offset
+    most = None if spec.upper is None else spec.scale * spec.upper + spec.offset
+    lower = max(least, 2)  # torch starts there: it takes 0 and 1 for constants
+    if isinstance(size, torch.SymInt) and lower <= size.node.hint <= (most or sys.maxsize):
+        constrain_range(size, min=lower, max=most)
+
+
+def _tie(loaded: Loaded, values: Sequence[Any]) -> None:
+    axes = [
+        (spec, value.shape[axis])
+        for leaf, value in zip(fed(loaded), values, strict=True)
+        for axis, spec in leaf.dims
+    ]
+    roots = {spec.name: size for spec, size in axes if (spec.scale, spec.offset) == (1, 0)}
+    for spec, size in axes:
+        root = roots.get(spec.name) if spec.name else None
+        if root is None or (spec.scale, spec.offset) == (1, 0):
+            continue
+        wanted = spec.scale * root + spec.offset
+        if isinstance(size, torch.SymInt) and size.node.hint == wanted.node.hint:
+            torch._check(size == wanted)  # type: ignore[no-untyped-call]
 
 
 def tensor_names(module: torch.nn.Module | None) -> dict[int, tuple[InputKind, str]]:

@@ -5,7 +5,6 @@ own; tried on torch 2.13 and 2.15."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from onnxpert.capture.flat import Flat, fed, owner
+from onnxpert.capture.flat import Flat, fed_copies, owner
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.state import untouched
 from onnxpert.core.source import location
@@ -31,7 +30,7 @@ def with_lasting_chance(captured: Captured) -> Captured:
     seen = _Draws()
     try:
         with untouched(module, buffers=True), _evaluating(module), torch.random.fork_rng([]), seen:
-            Flat(loaded)(*copy.deepcopy([leaf.value for leaf in fed(loaded)]))
+            Flat(loaded)(*fed_copies(loaded))
     except Exception:  # it does not run that way: nothing can be said
         return captured
     return replace(captured, lasting_chance=frozenset(seen.lines))  # type: ignore[no-any-return]

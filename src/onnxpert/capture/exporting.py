@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import re
 import warnings
@@ -14,13 +13,15 @@ import torch
 from torch.export import Dim, ExportedProgram
 
 from onnxpert.capture.deeds import Deeds
-from onnxpert.capture.flat import Flat, fed, owner
+from onnxpert.capture.flat import Flat, fed, fed_copies, owner
 from onnxpert.capture.inputs import traced_example
 from onnxpert.capture.places import guards_with_places
 from onnxpert.capture.program import captured
+from onnxpert.capture.reads import is_read, numbers_at
 from onnxpert.capture.reasoning import frugally
-from onnxpert.capture.recorder import without_fast_paths
 from onnxpert.capture.state import untouched
+from onnxpert.core.fast_paths import without_fast_paths
+from onnxpert.core.source import of_meta
 from onnxpert.core.types import Captured, DimSpec, InputLeaf, Loaded, replace
 
 
@@ -56,8 +57,14 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
         prefix="model.",
     )
     written = dict.fromkeys((*changes.attributes, *_assigned(said), *result.written))
-    done = deeds.done(list(written))
-    return replace(result, written=tuple(written), done=done, dropped=flat.dropped)  # type: ignore[no-any-return]
+    done = deeds.done(list(written), changes.owners)
+    return replace(  # type: ignore[no-any-return]
+        result,
+        written=tuple(written),
+        done=done,
+        dropped=flat.dropped,
+        reads=numbers_at(of_meta(node.meta) for node in result.root.graph.nodes if is_read(node)),
+    )
 
 
 def _assigned(said: Sequence[warnings.WarningMessage]) -> list[str]:
@@ -101,5 +108,5 @@ def _names(loaded: Loaded) -> tuple[str, ...]:
     """How the output is built, from a call of the model itself."""
     flat = Flat(loaded)
     with untouched(owner(loaded.module), buffers=True):
-        flat(*copy.deepcopy([leaf.value for leaf in fed(loaded)]))
+        flat(*fed_copies(loaded))
     return flat.names or ()

@@ -13,9 +13,12 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
+from onnxpert.capture.open_sizes.cutting import cut
 from onnxpert.capture.open_sizes.packed import PACKED
+from onnxpert.capture.open_sizes.squeezing import squeezed, squeezed_dim, squeezed_dims
 from onnxpert.capture.open_sizes.viewing import flattened, reshaped, unflattened, viewed
 from onnxpert.capture.quantised.training import ROUNDING
+from onnxpert.capture.unlooked import UNLOOKED
 from onnxpert.capture.whole import WHOLE
 
 aten = torch.ops.aten
@@ -338,6 +341,7 @@ FAKES: dict[Any, Callable[..., Any]] = {
     **PACKED,
     **WHOLE,
     **ROUNDING,
+    **UNLOOKED,
     aten.lstm.input: _lstm,
     aten.lstm.data: _lstm_packed,
     aten.gru.input: _recurrent,
@@ -387,6 +391,10 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.lu_unpack.default: _lu_unpack,
     aten.fill_diagonal_.default: _diagonal_filled,
     aten.affine_grid_generator.default: _affine_grid,
+    aten.slice.Tensor: cut,
+    aten.squeeze.default: squeezed,
+    aten.squeeze.dim: squeezed_dim,
+    aten.squeeze.dims: squeezed_dims,
     aten.view.default: viewed,
     aten.reshape.default: reshaped,
     aten.flatten.using_ints: flattened,

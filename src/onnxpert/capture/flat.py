@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from onnxpert.core.dress import dressed_as, undressed
 from onnxpert.core.flatten import dropped_outputs, flatten_outputs
 from onnxpert.core.types import InputLeaf, Loaded
 
@@ -18,6 +20,13 @@ def fed(loaded: Loaded) -> tuple[InputLeaf, ...]:
         for leaf in loaded.leaves
         if isinstance(leaf.value, torch.Tensor) or leaf.scalar is not None
     )
+
+
+def fed_copies(loaded: Loaded) -> list[Any]:
+    """Their values, for a call that may write them; torch itself copies no tensor of a user's class."""
+    values = [leaf.value for leaf in fed(loaded)]
+    copies = copy.deepcopy([undressed(value) for value in values])
+    return [dressed_as(each, value) for each, value in zip(copies, values, strict=True)]
 
 
 def owner(model: Any) -> torch.nn.Module | None:

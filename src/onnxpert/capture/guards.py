@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from onnxpert.capture.places import Place
+from onnxpert.capture.reasoning import Frugal
 from onnxpert.core.source import location
 from onnxpert.core.types import Guard, Location
 
@@ -16,6 +17,8 @@ def guards_of(environment: Any) -> tuple[Guard, ...]:
     if environment is None:
         return ()
     found = []
+    if isinstance(environment, Frugal) and environment.definitions:
+        environment.guards[:] = map(environment.spelled_out_guard, environment.guards)
     for guard in environment.guards:
         symbols = tuple(sorted(str(symbol) for symbol in guard.expr.free_symbols))
         found.append(Guard(str(guard.expr), symbols, _line(guard.sloc)))

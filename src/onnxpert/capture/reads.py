@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
 
-from onnxpert.core.statement import Statement, statement
+import torch
+from torch import fx
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from onnxpert.core.source import ownership
+from onnxpert.core.statement import Statement, is_told, raises, statement
 from onnxpert.core.types import Asked, Location, Read
 
 _ASKED = {
@@ -12,6 +22,13 @@ _ASKED = {
     Statement.WHILE: Asked.LOOP,
     Statement.ASSERT: Asked.ASSERTION,
 }
+
+_USER = 3
+_READS = frozenset({torch.ops.aten.item.default, torch.ops.aten._local_scalar_dense.default})
+
+
+def is_read(node: fx.Node) -> bool:
+    return node.op == "call_function" and node.target in _READS
 
 
 def condition(place: Location | None) -> Asked | None:
@@ -24,6 +41,47 @@ def conditions_at(places: Iterable[Location | None]) -> tuple[Read, ...]:
     """Truth values: where no statement asks for one (`sorted`, `max`), it decides all the same."""
     known = dict.fromkeys(places)
     return tuple(Read(condition(place) or Asked.BRANCH, place) for place in known)
+
+
+@contextmanager
+def as_text(note: Callable[[Location | None], None], place: Callable[[], Any]) -> Iterator[None]:
+    """While on, a number of the data's that the user's own code makes a text of is noted.
+
+    Its text is the symbol's: right for whoever reads a log, wrong for whoever computes on with it."""
+
+    def noting(plain: Callable[..., str]) -> Callable[..., str]:
+        def said(symbol: Any, *rest: Any) -> str:
+            if ownership(sys._getframe(1).f_code.co_filename) == _USER and _is_of_data(symbol):
+                note(place())
+            return plain(symbol, *rest)
+
+        return said
+
+    def formatted(symbol: Any, spec: str) -> str:
+        if not _is_of_data(symbol):
+            return object.__format__(symbol, spec)
+        note(place())
+        return str(symbol)
+
+    with ExitStack() as stack:
+        for kind, name in itertools.product((torch.SymInt, torch.SymFloat), ("__str__", "__repr__")):
+            stack.enter_context(patch.object(kind, name, noting(getattr(kind, name))))
+        for kind in (torch.SymInt, torch.SymFloat):
+            stack.enter_context(patch.object(kind, "__format__", formatted))
+        yield
+
+
+def _is_of_data(symbol: Any) -> bool:
+    return bool(free_unbacked_symbols(symbol.node.expr))
+
+
+def texts_at(places: Iterable[Location | None]) -> tuple[Read, ...]:
+    """Numbers made texts, but for those in a message of which nothing else comes."""
+    return tuple(
+        Read(Asked.TEXT, place)
+        for place in dict.fromkeys(places)
+        if place is not None and not raises(place) and not is_told(place)
+    )
 
 
 def numbers_at(places: Iterable[Location | None]) -> tuple[Read, ...]:

@@ -28,6 +28,20 @@ _MOST_TERMS = 60
 class Frugal(ShapeEnv):
     """Proves what is easily proven and assumes the rest."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.definitions: dict[Expr, Expr] = {}  # symbols for longer expressions
+
+    def spelled_out(self, expr: Expr) -> Expr:
+        """In the sizes of the inputs, and of what the data decide."""
+        while not self.definitions.keys().isdisjoint(expr.free_symbols):
+            expr = expr.xreplace(self.definitions)
+        return expr
+
+    def spelled_out_guard(self, guard: ShapeGuard) -> ShapeGuard:
+        expr = self.spelled_out(guard.expr)
+        return guard if expr is guard.expr else guard._replace(expr=expr)
+
     def evaluate_expr(
         self, orig_expr: Expr, hint: Number | None = None, *rest: Any, **options: Any
     ) -> Any:

@@ -18,27 +18,35 @@ from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from onnxpert.capture.class_by_class import class_by_class
+from onnxpert.capture.detection import without_loops_over_data
+from onnxpert.capture.autocast import Autocast
 from onnxpert.capture.custom import Custom, Mark
 from onnxpert.capture.fakes import FAKES
 from onnxpert.capture.guards import sizes_named
 from onnxpert.capture.inner import bodies
+from onnxpert.capture.open_sizes.derived import with_own_sizes
 from onnxpert.capture.open_sizes.full_windows import FullWindows
 from onnxpert.capture.open_sizes.indices import OpenIndices
+from onnxpert.capture.open_sizes.keyed import open_tables
 from onnxpert.capture.open_sizes.listed import OpenLists
 from onnxpert.capture.open_sizes.packed import known_number, open_lengths
 from onnxpert.capture.open_sizes.scanning import scans_in_order
+from onnxpert.capture.open_sizes.spacing import OpenSteps
 from onnxpert.capture.places import guards_with_places, user_frames
 from onnxpert.capture.quantised.calls import Quantisation
+from onnxpert.capture.reads import as_text
 from onnxpert.capture.reasoning import Frugal, quotients_as_they_are
+from onnxpert.capture.subclasses import fakes_take_classes
 from onnxpert.core import whereabouts
 from onnxpert.core.bodies import is_custom
+from onnxpert.core.fast_paths import without_fast_paths
 from onnxpert.core.source import location
 from onnxpert.core.types import GraphInput, InputKind, Location
 
 aten = torch.ops.aten
 _READS_VALUE = frozenset({aten._local_scalar_dense.default, aten.item.default})
 _CONSTANT_ELEMENTS = 4096
+_FEW_ELEMENTS = 64
 _WATCHED = 512
 
 
@@ -85,7 +93,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.examples: dict[fx.Node, Any] = {}  # placeholder -> the value it stands for
         self.custom = Custom(self, whole)
         self.quantised = Quantisation(self)
+        self.autocast = Autocast(self)
         self.reads: list[Location | None] = []  # where Python took a value that only the data know
+        self.texts: list[Location | None] = []  # ... and where it made a text of one
         self.watch: Callable[[], None] | None = None  # called every so many nodes
 
     # ---- inputs ----------------------------------------------------------------------------
@@ -124,7 +134,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._fakes[id(real)] = fake
         self.placeholder(GraphInput(kind, name, real), fake)
         has_values = not (real.is_meta or isinstance(real, FakeTensor))
-        if has_values and kind is not InputKind.PARAMETER and real.numel() <= _CONSTANT_ELEMENTS:
+        # Of a parameter's numbers Python reads one or two (a temperature), never a matrix.
+        most = _FEW_ELEMENTS if kind is InputKind.PARAMETER else _CONSTANT_ELEMENTS
+        if has_values and real.numel() <= most:
             self._constants[id(fake)] = real
         return fake
 
@@ -153,14 +165,22 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self.quantised.call(func, args, kwargs)
         if is_custom(func):
             return self.custom.operator(func, args, kwargs)
+        if self.autocast.takes(func):
+            return self.autocast.call(func, args, kwargs)
         make = FAKES.get(func)
         out = NotImplemented if make is None else make(*args, **kwargs)
         if out is NotImplemented:
             out = func(*args, **kwargs)
+        if self._is_new(out):
+            out = with_own_sizes(out, self.fake_mode.shape_env)
         if self.worth_recording(func, out):
             self.write(func, args, kwargs, out)
             self._propagate(func, args, kwargs, out)
         return out
+
+    def _is_new(self, out: Any) -> bool:
+        """Whether what a call gave lies in no memory that was there before."""
+        return not any(t.untyped_storage()._cdata in self._by_storage for t in _tensors(out))
 
     def _number(self, tensor: Any) -> Any | None:
         """What a tensor holds, where that is known without running anything."""
@@ -367,17 +387,6 @@ def exporting() -> Iterator[None]:
 
 
 @contextmanager
-def without_fast_paths() -> Iterator[None]:
-    """A transformer layer in evaluation is one kernel of torch's own; here it shall be its parts."""
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)
-
-
-@contextmanager
 def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
     """Everything that has to be on while the model runs."""
     from torch._dispatch.python import enable_python_dispatcher
@@ -388,6 +397,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(quotients_as_they_are())
         stack.enter_context(without_fast_paths())
         stack.enter_context(open_lengths())
+        stack.enter_context(open_tables(root))
         # A compiled part runs as the Python it was made from: what a compiler sees under this mode
         # is of no use to us, and what it keeps of it would spoil the user's next call.
         stack.enter_context(torch.compiler.set_stance("force_eager"))
@@ -395,8 +405,12 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(FullWindows())
         stack.enter_context(OpenLists())
         stack.enter_context(OpenIndices())
+        stack.enter_context(OpenSteps())
+        stack.enter_context(recorder.autocast)
         stack.enter_context(scans_in_order())
-        stack.enter_context(class_by_class())
+        stack.enter_context(as_text(recorder.texts.append, recorder.place))
+        stack.enter_context(fakes_take_classes())
+        stack.enter_context(without_loops_over_data())
         stack.enter_context(recorder.custom.functions())
         stack.enter_context(torch._C._AutoDispatchBelowAutograd())
         stack.enter_context(enable_python_dispatcher())

@@ -8,12 +8,16 @@ from typing import Any
 
 import torch
 
+from onnxpert.core import belongings
+
 
 class Changes:
     """Which attributes a run wrote (`layer.cache`); filled in when the run is over."""
 
     def __init__(self) -> None:
         self.attributes: list[str] = []
+        # Of what the model's objects hold: the class, and what it calls it.
+        self.owners: dict[str, tuple[type | None, str]] = {}
 
 
 @contextmanager
@@ -24,6 +28,7 @@ def untouched(module: object, *, buffers: bool = False) -> Iterator[Changes]:
         yield changes
         return
     before = [(name, part, snapshot(part)) for name, part in module.named_modules()]
+    held = belongings.of_model(module)
     # Quantised ones cannot all be copied, and nothing writes to them.
     plain = [b for b in module.buffers() if not b.is_quantized] if buffers else []
     kept = [(b, b._version, b.detach().clone()) for b in plain]
@@ -33,6 +38,11 @@ def untouched(module: object, *, buffers: bool = False) -> Iterator[Changes]:
         for name, part, seen in before:
             for key in restore(part, seen):
                 changes.attributes.append(f"{name}.{key}" if name else key)
+        for table in held:
+            for change in table.changes():
+                changes.attributes.append(change.name)
+                changes.owners[change.name] = (change.owner, change.attribute)
+            table.restore()
         for buffer, version, value in kept:
             if buffer._version != version:
                 with torch.no_grad():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from onnxpert.core import belongings
 from onnxpert.core.flatten import is_tensor
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def _memories(model: Any) -> Iterator[_Kept]:
     owner = getattr(model, "__self__", model)  # of a bound method: its module
     if not isinstance(owner, torch.nn.Module):
         return
+    for table in belongings.of_model(owner):
+        yield _Kept(table.name, lambda table=table: bool(table.changes()), table.restore)
     for path, module in owner.named_modules():
         prefix = f"{path}." if path else ""
         if not isinstance(module, torch.jit.ScriptModule):  # whose attributes are out of reach

@@ -66,6 +66,22 @@ def raises(place: Location) -> bool:
 _TELLING = frozenset({"print", "debug", "info", "warning", "error", "log", "write"})
 
 
+def sorts(place: Location) -> bool:
+    """Whether a list is put in order at a place, which asks as many questions as it has to."""
+    tree = _tree(place.file)
+    found = _expression(tree, place) if tree is not None else None
+    return isinstance(found, ast.Call) and _called(found.func) in ("sorted", "sort")
+
+
+def is_told(place: Location) -> bool:
+    """Whether a place is within a call that tells somebody something: `print(...)`, `log.info(...)`."""
+    tree = _tree(place.file)
+    return any(
+        isinstance(node, ast.Call) and _called(node.func) in _TELLING and _covers(node, place)
+        for node in (ast.walk(tree) if tree is not None else ())
+    )
+
+
 def is_only_computed(place: Location) -> bool:
     """Whether a number that is taken at a place goes into arithmetic or a message and nowhere else:
     there a graph can have it as it is."""
@@ -161,17 +177,32 @@ _CHANGING = frozenset(
 )  # fmt: skip
 
 
-def write_of(file: str, name: str, module: str = "", inside: str = "") -> Location | None:
+def write_of(
+    file: str,
+    name: str,
+    module: str = "",
+    inside: str = "",
+    *,
+    attribute: bool = False,
+    filled: bool = False,
+) -> Location | None:
     """The first place in a function where a variable, or an attribute of that name, is written or
-    changed; `inside` is the class to look in."""
+    changed; `inside` is the class to look in, `filled` leaves out where it is bound to a new value."""
     tree = _tree(file)
     for function in _functions(tree, inside) if tree is not None else ():
         if function.name == "__init__":
             continue
         for node in ast.walk(function):
-            if any(_names(target, name, attribute=bool(inside)) for target in _targets(node)):
+            if filled and any(map(_binds, _targets(node))) and not isinstance(node, ast.Call):
+                continue
+            wanted = attribute or bool(inside)
+            if any(_names(target, name, attribute=wanted) for target in _targets(node)):
                 return _at(file, node, module, function.name)
     return None
+
+
+def _binds(target: ast.expr) -> bool:
+    return isinstance(target, (ast.Name, ast.Attribute))
 
 
 def _functions(tree: ast.AST, inside: str) -> list[ast.FunctionDef]:
@@ -186,7 +217,7 @@ def _functions(tree: ast.AST, inside: str) -> list[ast.FunctionDef]:
 def _targets(node: ast.AST) -> list[ast.expr]:
     """What a statement or call writes to."""
     if isinstance(node, ast.Assign):
-        return node.targets
+        return [each for target in node.targets for each in _apart(target)]
     if isinstance(node, (ast.AugAssign, ast.AnnAssign)):
         return [node.target]
     if isinstance(node, ast.Delete):
@@ -195,6 +226,13 @@ def _targets(node: ast.AST) -> list[ast.expr]:
     if changes and node.func.attr in _CHANGING:  # type: ignore[attr-defined]
         return [node.func.value]  # type: ignore[attr-defined]
     return []
+
+
+def _apart(target: ast.expr) -> list[ast.expr]:
+    """The targets of `a, self.b = ...`, one by one."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [each for part in target.elts for each in _apart(part)]
+    return [target]
 
 
 def _names(target: ast.expr, name: str, *, attribute: bool) -> bool:

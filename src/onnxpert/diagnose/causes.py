@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import StrEnum, auto
+from pathlib import Path
 
 from onnxpert.core.types import Asked, Blocker, CaptureFailed, Failure, Severity
 
@@ -134,6 +135,13 @@ def said(blocker: Blocker) -> str:
     """What torch said, in one line and without the symbols that mean something to torch only."""
     first = blocker.text.splitlines()[0]
     return first.partition(" (unhinted")[0].partition(". If you")[0].rstrip(".")
+
+
+def needed(blocker: Blocker, what: str) -> Iterator[str]:
+    """Where a value is needed, if it is not where it was taken."""
+    at, there = blocker.location, blocker.needed
+    if at is not None and there is not None and (at.file, at.line) != (there.file, there.line):
+        yield f"it has to be {what} at {Path(there.file).name}:{there.line}: `{there.code}`"
 
 
 # What the file can say by itself, as long as what they lead to can be followed.

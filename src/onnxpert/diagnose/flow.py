@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from onnxpert.core.idleness import is_idle
 from onnxpert.core.types import Captured, InputKind
 from onnxpert.diagnose.modes import FLAGS
 
@@ -133,7 +134,7 @@ def draws(node: fx.Node) -> bool:
     if name in FLAGS:
         return False  # in training mode, which is said in its own words
     tagged = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
-    return tagged and name not in _COMPUTING
+    return tagged and name not in _COMPUTING and not is_idle(node)
 
 
 def boundary(captured: Captured) -> Iterator[tuple[str, str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from onnxpert.core.types import (
@@ -21,6 +22,7 @@ from onnxpert.diagnose import diagnose
 from onnxpert.engine.offers import asked_for, doubted, narrowed, tie, tied
 from onnxpert.engine.walk import Walk
 from onnxpert.engine.withdrawals import after_proof, after_refusal, without
+from onnxpert.lower.nan_keeping import BLIND
 
 _OF_A_GRAPH = (Captured, Lowered, Fitting, Checked, Verified, Crossed)
 
@@ -47,7 +49,31 @@ def _looked_at_closer(
         return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]
     if not loaded.doubted and _has_other_sides(walk, loaded, verified):
         return replace(loaded, thorough=True)  # type: ignore[no-any-return]
+    if not loaded.keeps_nan and _passes_over_nan(lowered, verified):
+        return replace(loaded, keeps_nan=True)  # type: ignore[no-any-return]
     return None
+
+
+def holds_nan(loaded: Loaded) -> bool:
+    """Whether the user's own inputs have a NaN in them."""
+    import torch
+
+    leaves = [leaf.value for leaf in loaded.leaves]
+    return any(
+        isinstance(value, torch.Tensor)
+        and value.is_floating_point()
+        and not value.is_meta
+        and bool(value.isnan().any())
+        for value in (*leaves, *(value for values in loaded.examples for value in values))
+    )
+
+
+def _passes_over_nan(lowered: Lowered, verified: Verified) -> bool:
+    """Whether a NaN is on one side only, and something in the file does not see one."""
+    failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
+    if not any(row.max_abs is not None and math.isnan(row.max_abs) for row in failed):
+        return False
+    return any(node.op_type in BLIND for node in lowered.model.graph.all_nodes())
 
 
 def _with_fewer_sizes(

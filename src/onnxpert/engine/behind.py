@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnxpert.core.types import Asked, Captured, CaptureFailed, Finding, Plan
 from onnxpert.diagnose import diagnose
+from onnxpert.engine.offers import bounds
 from onnxpert.lower import lower
 
 
@@ -18,6 +19,7 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
     return (
         *diagnose(captured.scouted),
         *(found for found in diagnose(lowered) if _line(found) not in said),
+        *(found for one in bounds(captured.loaded, lowered) for found in diagnose(one)),
     )
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from onnxpert.core.calls import calls
+from onnxpert.core.idleness import is_idle
 from onnxpert.core.source import of_meta
 from onnxpert.core.types import Captured, Chance, Finding, Randomness, Severity, replace
 
@@ -32,15 +34,18 @@ _NEUTRAL = frozenset(
 
 def randomness(captured: Captured, allowed: bool) -> Randomness | None:
     """None where nothing is drawn and no memory is read that nobody wrote."""
-    calls = [node for node in captured.root.graph.nodes if node.op == "call_function"]
-    drawing = [node for node in calls if (_draws(node) or _drops(node)) and not _is_idle(node)]
-    only = bool(calls) and all(_draws(node) or _is_neutral(node) for node in calls)
+    every = list(calls(captured.root))
+    drawing = [node for node in every if (_draws(node) or _drops(node)) and not is_idle(node)]
+    only = bool(every) and all(_draws(node) or _is_neutral(node) for node in every)
     if only:
         unwritten = tuple(_unwritten_outputs(captured))
         if drawing or unwritten:
             return Randomness(Chance.DRAWS, True, _place(drawing), unwritten)
         return None
-    return Randomness(Chance.MIXED, allowed, _place(drawing)) if drawing else None
+    if not drawing:
+        return None
+    sided = all(node.graph is not captured.root.graph for node in drawing)
+    return Randomness(Chance.MIXED, allowed, _place(drawing), sided=sided)
 
 
 def condoned(findings: Iterable[Finding], chance: Randomness | None) -> Iterator[Finding]:
@@ -76,11 +81,6 @@ def _drops(node: fx.Node) -> bool:
     given = _arguments(node)
     rate = given.get("dropout_p", given.get("dropout", 0.0))
     return isinstance(rate, (int, float)) and rate > 0
-
-
-def _is_idle(node: fx.Node) -> bool:
-    """Drawn and never looked at, as a layer in evaluation does that is skipped at random in training."""
-    return not node.users and not node.target._schema.is_mutable  # type: ignore[union-attr]
 
 
 def _is_off(node: fx.Node) -> bool:

@@ -38,7 +38,7 @@ def merged(captured: object, loaded: Loaded, lowered: Lowered) -> Iterator[Cross
             if _runs(loaded, sizes):
                 guard = _guard(captured, groups[one][0], groups[other][0])
                 told = Guard(
-                    f"Eq({one}, {other})", (symbol.name,), guard.location if guard else None
+                    f"{one} == {other}", (symbol.name,), guard.location if guard else None
                 )
                 row = Row(
                     f"{one}={size}, {other}={size + 1}",

@@ -37,15 +37,20 @@ def _sources(lowered: Lowered, boundary: Boundary) -> set[tuple[str, int]]:
 def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
     """For each failure the assumption that it is beyond of, the plainest if there are several.
 
-    What does not hold at the example either belongs to another side of a branch."""
+    What does not hold at the example either belongs to another side of a branch, unless it is that
+    a size is not 1: a trace never sees that one."""
     example = verified.rows[0].sizes if verified.rows else {}
-    held = [boundary for boundary in lowered.boundaries if not broken(boundary, example)]
+    held = [
+        boundary
+        for boundary in lowered.boundaries
+        if boundary.assumed.startswith("Ne(") or not broken(boundary, example)
+    ]
     for row in verified.rows:
         if row.verdict is Verdict.FAIL:
             beyond = [boundary for boundary in held if broken(boundary, row.sizes)]
             if beyond:
                 # torch itself asks whether sizes are not 0 or 1; a model compares them.
-                first = min(beyond, key=lambda b: ("Ne(" in b.guard.expr, len(b.guard.expr)))
+                first = min(beyond, key=lambda b: ("Ne(" in b.assumed, len(b.guard.expr)))
                 yield Crossed(first, row, first.guard.expr)
 
 
@@ -103,14 +108,23 @@ def _range(lowered: Lowered, boundary: Boundary) -> tuple[int | None, int | None
     return held[0], held[-1] if held[-1] < last - 1 else None
 
 
-def bounds(lowered: Lowered) -> Iterator[Bounded]:
-    """The sizes that have an end, each with the line that set it."""
+def bounds(loaded: Loaded, lowered: Lowered) -> Iterator[Bounded]:
+    """The sizes to which the model sets an end, each with the line that does."""
     for symbol in lowered.symbols:
-        if symbol.lower > 1 or symbol.upper is not None:
+        asked = [
+            spec for leaf in loaded.leaves for axis, spec in leaf.dims if spec.name == symbol.name
+        ]
+        lower = 1 if any(spec.lower == symbol.lower for spec in asked) else symbol.lower
+        upper = None if any(spec.upper == symbol.upper for spec in asked) else symbol.upper
+        if lower > 1 or upper is not None:
             places = [
                 b.guard.location for b in lowered.boundaries if symbol.name in b.guard.symbols
             ]
-            yield Bounded(symbol, next((place for place in places if place is not None), None))
+            known = (symbol.bounded_at, *places)
+            place = next((place for place in known if place is not None), None)
+            yield Bounded(replace(symbol, lower=lower, upper=upper), place)
+        elif any(not spec.asked and (spec.lower or spec.upper) for spec in asked):
+            yield Bounded(symbol, None, offered=True)
 
 
 def tie(loaded: Loaded, lowered: Lowered, verified: Verified) -> Tied | None:

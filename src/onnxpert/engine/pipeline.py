@@ -7,6 +7,7 @@ from pathlib import Path
 
 from onnxpert.capture import capture, refusal
 from onnxpert.core.types import (
+    Asked,
     Captured,
     CaptureFailed,
     Checked,
@@ -23,7 +24,7 @@ from onnxpert.core.types import (
     replace,
 )
 from onnxpert.diagnose import diagnose
-from onnxpert.engine.again import after_a_proof, with_constants, with_less_offered, without_numbers
+from onnxpert.engine.again import after_a_proof, holds_nan, with_constants, with_less_offered, without_numbers
 from onnxpert.engine.behind import behind
 from onnxpert.engine.chance import condoned, randomness
 from onnxpert.engine.clock import Clock, Progress
@@ -116,7 +117,7 @@ def _walk(
     with walk.clock.stage("load"):
         loaded: Loaded | None
         loaded, filling = with_values(load(request), walk.weights)
-        loaded = replace(loaded, whole=walk.plugins.whole)
+        loaded = replace(loaded, whole=walk.plugins.whole, keeps_nan=holds_nan(loaded))
     walk.learn(filling)
     try:
         # Again only with fewer dynamic dimensions, or fewer bodies to follow: it ends.
@@ -146,11 +147,13 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
             return again
     if walk.lowered is None or walk.blocked:
         chance = _randomness(walk)
-        said = {finding.location for finding in walk.findings if finding.rule in _TRAINING}
+        said = {_line(found.location) for found in walk.findings if found.rule in _TRAINING}
         if (
-            chance is not None and chance.location not in said
+            chance is not None and _line(chance.location) not in said
         ):  # as the proof would have, had it come
             walk.learn(Verified((), nondeterministic=True, randomness=chance))
+        for bounded in bounds(loaded, walk.lowered) if walk.lowered is not None else ():
+            walk.learn(bounded)
         return None
     _proven(walk, loaded, path)
     if walk.verified is None:
@@ -343,18 +346,30 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
     if any(row.verdict is Verdict.FAIL for row in rest.rows):
         rest = replace(rest, divergence=_localised(walk, loaded, lowered, verified))
     place = place_named(lowered, verified.runtime_error) or place_of_failure(lowered, rest.rows)
-    walk.learn(replace(rest, location=_remembered(walk) if verified.stateful else place))
+    if verified.nondeterministic or verified.stateful:
+        deeds = (Deed.CHANCE,) if verified.nondeterministic else (Deed.ATTRIBUTE, Deed.GLOBAL)
+        place = _place_of(walk, *deeds)
+    walk.learn(replace(rest, location=place, text=_text(walk)))
     if not crossed:
-        for bounded in bounds(lowered):
+        for bounded in bounds(loaded, lowered):
             walk.learn(bounded)
     return None
 
 
-def _remembered(walk: Walk) -> Location | None:
-    """Where the model wrote down what it remembers of a call."""
+def _place_of(walk: Walk, *deeds: Deed) -> Location | None:
+    """Where the model wrote down what it remembers of a call, or drew what no graph draws."""
     done = walk.captured.done if isinstance(walk.captured, Captured) else ()
-    kept = [one.location for one in done if one.deed in (Deed.ATTRIBUTE, Deed.GLOBAL)]
+    kept = [one.location for one in done if one.deed in deeds]
     return next((place for place in kept if place is not None), None)
+
+
+def _line(at: Location | None) -> tuple[str, int] | None:
+    return None if at is None else (at.file, at.line)
+
+
+def _text(walk: Walk) -> Location | None:
+    reads = walk.captured.reads if isinstance(walk.captured, Captured) else ()
+    return next((read.location for read in reads if read.asked is Asked.TEXT), None)
 
 
 def _example_refused(verified: Verified) -> bool:

@@ -7,11 +7,13 @@ from typing import Any
 
 import torch
 
+from onnxpert.core.dress import dressed_as, undressed
+
 
 def copied(value: Any) -> Any:
     """A value of its own: a tensor with the same strides and no history, or a deep copy."""
     if isinstance(value, torch.Tensor):
-        return _tensor(value)
+        return dressed_as(_tensor(undressed(value)), value)
     try:
         return copy.deepcopy(value)
     except Exception:  # a handle of some kind: nothing of ours writes to it

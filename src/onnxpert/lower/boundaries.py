@@ -87,7 +87,8 @@ def _assumptions(
 
 def _shown(condition: Expr) -> str:
     """As Python would say it: `h // 2`, and not by the names of torch's functions."""
-    text = str(condition)
+    relation = {sympy.Eq: "==", sympy.Ne: "!="}.get(type(condition))
+    text = str(condition) if relation is None else f" {relation} ".join(map(str, condition.args))
     for name in _UNSAID:
         text = text.replace(name, "")
     for name, said in _SAID.items():
@@ -102,11 +103,18 @@ def _violations(expr: Expr, environment: Any) -> Iterator[dict[Expr, int]]:
     for symbol in sorted(hints, key=str):
         for size in _candidates(expr, hints[symbol]):
             sizes = {**hints, symbol: size}
-            if _is_false(expr, sizes):
+            if _is_false(expr, sizes) and not _is_on_the_edge(expr, sizes):
                 yield sizes
                 if expr.atoms(sympy.Function):
                     yield from _last_below(expr, hints, symbol, size)
                 return
+
+
+def _is_on_the_edge(expr: Expr, sizes: Mapping[Expr, int]) -> bool:
+    """Whether the two sides of `a < b` are equal there: as long as a limit is not beyond it."""
+    if not isinstance(expr, (sympy.StrictLessThan, sympy.StrictGreaterThan)):
+        return False
+    return _is_false(sympy.Ne(*expr.args, evaluate=False), sizes)
 
 
 def _last_below(

@@ -45,6 +45,7 @@ class Build:
         self.opset = opset
         self.shared = Shared(opset)
         self.op = Emitter(self.shared)
+        self.shared.keeps_nan = captured.loaded is not None and captured.loaded.keeps_nan
         self._mode = _fake_mode(captured)
         self.walk = Walk(self.op, library, fallback, self._mode, wishes)
         self.shared.inline = self.walk.inline
@@ -54,6 +55,8 @@ class Build:
         self._asked: tuple[Symbol, ...] = ()  # the sizes as the capture left them
         self._layouts: list[str] = []  # inputs and outputs that are complex
         self._weights = Weights(captured.loaded.module if captured.loaded else None)
+        leaves = captured.loaded.leaves if captured.loaded else ()
+        self._leaves = {leaf.name: leaf.value for leaf in leaves}
 
     def run(
         self, input_names: tuple[str, ...], output_names: tuple[str, ...], ir_version: int
@@ -103,9 +106,17 @@ class Build:
                 continue
             name = wished[len(values)] if len(values) < len(wished) else entry.name
             value = self._input(name, node.meta["val"])
+            self._note_empty(entry.name, node.meta["val"])
             values.append(value)
             given.append(self._given(value, node.meta["val"]))
         return values, given
+
+    def _note_empty(self, name: str, traced: Any) -> None:
+        leaf = self._leaves.get(name)
+        if isinstance(leaf, torch.Tensor) and isinstance(traced, torch.Tensor):
+            for size, real in zip(traced.shape, leaf.shape, strict=True):
+                if real == 0 and expression(size).is_Symbol:
+                    self.shared.empty[expression(size)] = 0
 
     def _given(self, value: ir.Value, example: Any) -> Any:
         if not isinstance(example, torch.Tensor):

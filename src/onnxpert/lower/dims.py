@@ -10,8 +10,9 @@ import torch
 from torch import fx
 
 from onnxpert.core.names import Names
-from onnxpert.core.types import Captured, InputKind, InputLeaf, Symbol
+from onnxpert.core.types import Captured, InputKind, InputLeaf, Symbol, replace
 from onnxpert.lower.axis_names import axis_name
+from onnxpert.lower.ranges import conditions, narrowed
 from onnxpert.lower.symbols import Expr, expression
 
 _LONGEST = 60
@@ -100,23 +101,35 @@ def _is_readable(expr: Expr, text: str) -> bool:
 def symbol_table(captured: Captured, names: Mapping[Expr, str]) -> tuple[Symbol, ...]:
     """Every dynamic size with the range that the capture leaves it."""
     found: dict[str, Symbol] = {}
-    leaves = (
-        {leaf.name: dict(leaf.dims) for leaf in captured.loaded.leaves} if captured.loaded else {}
-    )
-    for entry, axis, value in _axes(captured):
-        node: Any = value.shape[axis].node  # type: ignore[attr-defined]
-        name = names[node.expr]
+    leaves = {leaf.name: leaf for leaf in captured.loaded.leaves} if captured.loaded else {}
+    sizes: list[tuple[str, int, Any]] = [
+        (entry, axis, value.shape[axis].node)  # type: ignore[attr-defined]
+        for entry, axis, value in _axes(captured)
+    ]
+    hints = {node.expr: int(node.hint) for _, _, node in sizes}
+    held = conditions(captured, sizes[0][2].shape_env) if sizes else ()
+    for entry, axis, node in sizes:
+        name, leaf = names[node.expr], leaves.get(entry)
         if name in found:
             old = found[name]
             sources = (*old.sources, (entry, axis))
-            found[name] = Symbol(name, old.lower, old.upper, old.example, sources)
+            lower = 0 if _is_empty(leaf, axis) else old.lower
+            found[name] = replace(old, lower=lower, sources=sources)
             continue
         lower, upper = _range(node.shape_env, node.expr)
-        spec = leaves.get(entry, {}).get(axis)
+        spec = dict(leaf.dims).get(axis) if leaf is not None else None
         if spec is not None and spec.scale == 1 and not spec.offset:
             lower = max(lower, spec.lower or lower)
-        found[name] = Symbol(name, lower, upper, int(node.hint), ((entry, axis),))
+        low, high, place = narrowed(node.expr, hints, held)
+        lower = 0 if _is_empty(leaf, axis) else max(lower, low)
+        upper = high if upper is None else min(upper, high or upper)
+        found[name] = Symbol(name, lower, upper, int(node.hint), ((entry, axis),), place)
     return tuple(found.values())
+
+
+def _is_empty(leaf: InputLeaf | None, axis: int) -> bool:
+    """Whether the example itself has nothing there: then nothing is a size like any other."""
+    return leaf is not None and isinstance(leaf.value, torch.Tensor) and not leaf.value.shape[axis]
 
 
 def _range(environment: Any, symbol: Expr) -> tuple[int, int | None]:

@@ -19,6 +19,7 @@ from onnxpert.lower.dtypes import (
     python_kind,
     result_type,
 )
+from onnxpert.lower.nan_keeping import seeing
 from onnxpert.lower.nodes import attribute, node_key, output_dtypes
 from onnxpert.lower.older_opsets import form, rewritten
 from onnxpert.lower.refusal import Refusal
@@ -81,6 +82,8 @@ class Emitter:
 
         Raises Refusal when the opset does not have the operator or the attribute."""
         other_way = None if _domain or _as_it_is else rewritten(op_type, self.opset)
+        if other_way is None and inputs and not (_domain or _as_it_is):
+            other_way = seeing(self, op_type, inputs[0], _outputs)
         if other_way is not None:
             return other_way(self, *inputs, **attributes)
         known = schema(op_type, form(op_type, self.opset), "") if not _domain else None

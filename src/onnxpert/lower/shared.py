@@ -10,7 +10,7 @@ import onnx_ir as ir
 from onnxpert.core.names import Names
 from onnxpert.lower.constants import constant_name
 from onnxpert.lower.refusal import Refusal
-from onnxpert.lower.symbols import Expr
+from onnxpert.lower.symbols import Expr, Size, expression
 
 _SMALL = 1024  # elements; equal constants up to this size are one initialiser
 
@@ -24,9 +24,15 @@ class Shared:
         self.initialisers: dict[str, ir.Value] = {}
         self.domains: dict[str, int] = {}
         self.dim_names: dict[Expr, str] = {}
+        self.empty: dict[Expr, int] = {}  # the symbols that are 0 at the user's example
+        self.keeps_nan = False  # extremes see a NaN, which takes a second look
         self.better_opset: int | None = None
         # Walks a captured subgraph into a scope: (emitter, GraphModule, inputs) -> outputs.
         self.inline: Callable[..., list[Any]] = _no_subgraphs
+
+    def may_be_empty(self, size: Size) -> bool:
+        """Whether an axis has no elements at the user's own example; a trace has at least two."""
+        return bool(self.empty) and bool(expression(size).xreplace(self.empty) == 0)
 
     def constant(self, tensor: ir.TensorProtocol) -> ir.Value:
         """A constant by its value: equal small ones are one initialiser."""

@@ -43,6 +43,22 @@ def is_static(*sizes: Size) -> bool:
     return all(isinstance(concrete(size), int) for size in sizes)
 
 
+def may_be_zero(size: Size) -> bool:
+    """Whether nothing may be there in a run: of what is left of a size, and of what data count."""
+    if not isinstance(size, torch.SymInt):
+        return bool(size == 0)
+    expr, ranges = size.node.expr, size.node.shape_env.var_to_range
+    if expr.is_number or (expr.is_Symbol and size.node.has_hint()):
+        return bool(expr == 0)
+    # torch starts what varies at 2, and takes 0 and 1 for constants.
+    least = {one: min(ranges[one].lower, 1) for one in expr.free_symbols if one in ranges}
+    try:
+        lowest = expr.xreplace(least)
+    except (ZeroDivisionError, AssertionError):  # a size of 1 makes no sense to it
+        return True
+    return not (lowest.is_number and lowest > 0)
+
+
 class Emission:
     """Emits one expression as a chain of ONNX nodes on tensors of shape [1]."""
 

@@ -29,6 +29,7 @@ from onnxpert.lower.dtypes import TO_ONNX, TO_TORCH
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.frame import Frame, mapped
 from onnxpert.lower.lowering import Lowering
+from onnxpert.lower.shapes import equal
 from onnxpert.lower.symbols import expression
 
 logger = logging.getLogger(__name__)
@@ -272,6 +273,8 @@ class Walk:
             value = self.op.cast(value, expected.dtype)
         if value.dtype is None and wanted is not None:
             value.dtype = wanted
+        if self._is_seen_anew(value, expected):
+            value = self.op.Identity(value)
         value.meta["shape"] = tuple(expected.shape)
         if (
             id(value) not in self._named
@@ -286,6 +289,14 @@ class Walk:
                 self.locations[value.name] = self._location
         self._bind(value, expected)
         return value
+
+    def _is_seen_anew(self, value: ir.Value, expected: torch.Tensor) -> bool:
+        """Whether a side of a branch knows more of a value from outside than the rest may know."""
+        before = value.meta.get("shape")
+        if before is None or value.const_value is not None or is_complex(value):
+            return False
+        outside = id(value) in self._named or value.producer() is None
+        return outside and not equal(tuple(before), tuple(expected.shape))
 
     def _settle_complex(self, value: ir.Value, expected: torch.Tensor) -> ir.Value:
         if value.dtype is None:

@@ -4,8 +4,7 @@ The captured graph is run on real values: its conditions are those of the file."
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 import torch
@@ -15,12 +14,9 @@ from onnxpert.core.types import Branch, BranchTaken, Captured, InputKind
 from onnxpert.verify.cases import turned
 from onnxpert.verify.inputs import Case, Inputs
 from onnxpert.verify.patience import Patience
+from onnxpert.verify.walk import Walk
 
 Taken: TypeAlias = set[tuple[int, bool]]  # number of the branch, and which side
-_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_COND = torch.ops.higher_order.cond
-_WHILE = torch.ops.higher_order.while_loop
-_MOST_TURNS = 10_000
 _SECONDS = 5.0
 
 
@@ -84,75 +80,13 @@ def _real(value: Any) -> Any:
     return value.detach().clone() if isinstance(value, torch.Tensor) else value
 
 
-class _Walk:
-    """One run of a captured graph on real values."""
+class _Walk(Walk):
+    """One run that remembers the sides it takes."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.taken: Taken = set()
-        self._sizes: dict[Any, Any] = {}  # symbol -> its value
 
-    def run(self, root: Any, given: Iterable[Any]) -> Sequence[Any]:
-        values: dict[fx.Node, Any] = {}
-        inputs = iter(given)
-        for node in root.graph.nodes:
-            if node.op == "output":
-                return self._concrete(fx.map_arg(node.args[0], values.__getitem__))  # type: ignore[no-any-return]
-            if node.op == "placeholder":
-                values[node] = next(inputs)
-            elif node.op == "get_attr":
-                values[node] = getattr(root, str(node.target))
-            else:
-                args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
-                values[node] = self._call(node, self._concrete(args), self._concrete(kwargs))
-            self._learn(node.meta.get("val"), values[node])
-        return ()
-
-    def _call(self, node: fx.Node, args: Any, kwargs: Any) -> Any:
-        if node.target is _COND:
-            condition, yes, no, operands = args
-            side = bool(condition)
-            if "branch" in node.meta:
-                self.taken.add((node.meta["branch"], side))
-            return self.run(yes if side else no, operands)
-        if node.target is _WHILE:
-            test, body, carried, others = args
-            for _ in range(_MOST_TURNS):
-                if not self.run(test, (*carried, *others))[0]:
-                    break
-                carried = self.run(body, (*carried, *others))
-            return carried
-        if node.target is operator.getitem:
-            return args[0][args[1]]
-        return node.target(*args, **kwargs)  # type: ignore[operator]
-
-    def _learn(self, example: Any, value: Any) -> None:
-        """Symbols get the value they have at this input; in a loop, in this turn."""
-        if isinstance(example, torch.Tensor) and isinstance(value, torch.Tensor):
-            for size, known in zip(example.shape, value.shape, strict=False):
-                self._learn(size, known)
-        elif isinstance(example, _SYMBOLS):
-            expr = example.node.expr
-            if expr.is_Symbol:
-                self._sizes[expr] = value
-            elif expr.is_Relational and expr.lhs.is_Symbol:  # a truth value, compared with 1
-                self._sizes[expr.lhs] = int(value)
-        elif isinstance(example, (list, tuple)) and isinstance(value, (list, tuple)):
-            for each, known in zip(example, value, strict=False):
-                self._learn(each, known)
-
-    def _concrete(self, value: Any) -> Any:
-        if isinstance(value, _SYMBOLS):
-            found = value.node.expr.xreplace(self._known())
-            if isinstance(value, torch.SymBool):
-                return bool(found)
-            return int(found) if isinstance(value, torch.SymInt) else float(found)
-        if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
-            return type(value)(self._concrete(item) for item in value)
-        if isinstance(value, dict):
-            return {key: self._concrete(item) for key, item in value.items()}
-        return value
-
-    def _known(self) -> dict[Any, Any]:
-        import sympy
-
-        return {symbol: sympy.sympify(value) for symbol, value in self._sizes.items()}
+    def took(self, node: fx.Node, side: bool) -> None:
+        if "branch" in node.meta:
+            self.taken.add((node.meta["branch"], side))

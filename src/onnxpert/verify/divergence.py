@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import fx
 
 from onnxpert.core.types import (
     Captured,
@@ -20,12 +19,15 @@ from onnxpert.core.types import (
     Lowered,
     Verdict,
     Verified,
+    replace,
 )
 from onnxpert.targets.target import Array, Target
 from onnxpert.verify import cases
+from onnxpert.verify.arrays import to_array, to_tensor
 from onnxpert.verify.compare import compare
 from onnxpert.verify.file import facts, read
 from onnxpert.verify.inputs import bind
+from onnxpert.verify.walk import Walk
 
 if TYPE_CHECKING:
     import onnx
@@ -61,28 +63,31 @@ def intermediates(
     """Run the captured graph on real values; each tensor as it arises, by its name in the file."""
     # Of several values that a node became, the last is its result.
     names = {node: value for value, node in lowered.origins.items()}
-    interpreter = fx.Interpreter(captured.root)
-    arguments = iter(
-        [_argument(given.kind, given.name, given.tensor, leaves) for given in captured.inputs]
-    )
+    given = [_argument(one.kind, one.name, one.tensor, leaves) for one in captured.inputs]
+    steps = Walk().steps(captured.root, given)
     with torch.no_grad():
-        for node in captured.root.graph.nodes:
-            if node.op == "output":
-                return
-            if node.op == "placeholder":
-                interpreter.env[node] = next(arguments)
-                continue
+        while True:
             try:
-                result = interpreter.run_node(node)
-            except Exception:  # a graph captured for one size may not take another: so far, then
-                logger.debug("the captured graph stops at %s", node.name, exc_info=True)
+                node, result = next(steps)
+            except StopIteration:
                 return
-            interpreter.env[node] = result
-            if node.name in names and isinstance(result, torch.Tensor):
-                # A later operator may write into it.
-                yield names[node.name], result.detach().clone()
-            for spent in interpreter.user_to_last_uses.get(node, ()):
-                del interpreter.env[spent]
+            except Exception:  # a graph captured for one size may not take another: so far, then
+                logger.debug("the captured graph stops", exc_info=True)
+                return
+            for origin, value in _parts(node.name, result):
+                if origin in names:
+                    # A later operator may write into it.
+                    yield names[origin], value.detach().clone()
+
+
+def _parts(name: str, result: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors of a result by the names that values of a file are given for them."""
+    if isinstance(result, torch.Tensor):
+        yield name, result
+    elif isinstance(result, (list, tuple)):
+        for index, part in enumerate(result):
+            if isinstance(part, torch.Tensor):
+                yield f"{name}_{index}", part
 
 
 def _argument(kind: InputKind, name: str, tensor: Any, leaves: Mapping[str, Any]) -> Any:
@@ -112,8 +117,33 @@ def localise(
         for name, want in batch:
             problem = compare(want, answers[name], slack=SLACK).problem
             if problem:
-                return _divergence(producers[name], name, problem)
+                found = _divergence(producers[name], name, problem)
+                return replace(found, by_rounding=_is_by_rounding(producers[name], batch, answers))
     return None
+
+
+def _is_by_rounding(
+    node: onnx.NodeProto,
+    batch: Sequence[tuple[str, torch.Tensor]],
+    answers: Mapping[str, Array],
+) -> bool:
+    """Whether a file names the best in another order, and the scores that trade places are no
+    further apart than either is from what the other computed for it."""
+    known = dict(batch)
+    if node.op_type != "TopK" or not all(name in known for name in node.output):
+        return False
+    scores, places = (known[name].movedim(_axis_of(node), -1) for name in node.output)
+    other, elsewhere = (
+        to_tensor(answers[name]).movedim(_axis_of(node), -1) for name in node.output
+    )
+    if compare(scores, to_array(other)).problem or scores.shape[-1] < 2:
+        return False
+    noise = 2 * (scores.double() - other.double()).abs().amax()
+    noise = noise.clamp(min=float(scores.abs().amax()) * torch.finfo(scores.dtype).eps)
+    near = scores.double().diff(dim=-1).abs() <= noise
+    edge = torch.ones_like(near[..., :1])  # behind the last may be others that are as good
+    tied = torch.cat([near, edge], -1) | torch.cat([~edge, near], -1)
+    return bool((tied | (places == elsewhere)).all())
 
 
 def _batches(
@@ -154,6 +184,10 @@ def _run_with_outputs(
         file.flush()
         answers = target.open(Path(file.name))(feeds)
     return dict(zip((value.name for value in probe.graph.output), answers, strict=True))
+
+
+def _axis_of(node: onnx.NodeProto) -> int:
+    return next((int(given.i) for given in node.attribute if given.name == "axis"), -1)
 
 
 def _divergence(node: onnx.NodeProto, value: str, problem: str) -> Divergence:

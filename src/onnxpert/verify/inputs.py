@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from onnxpert.core.dress import dressed_as, undressed
 from onnxpert.core.errors import UsageError
 from onnxpert.core.types import DimSpec, InputLeaf, Loaded
 from onnxpert.targets.target import Array
@@ -83,9 +84,10 @@ class Inputs:
         for bound in self.bound:
             value = leaves[bound.position]
             if isinstance(value, torch.Tensor):
-                shape = self._shape(bound, value, case.sizes)
-                fresh = _valued(value, shape, case.values, generator)
-                leaves[bound.position] = self._within(fresh, value, case.sizes)
+                plain = undressed(value)
+                shape = self._shape(bound, plain, case.sizes)
+                fresh = _valued(plain, shape, case.values, generator)
+                leaves[bound.position] = dressed_as(self._within(fresh, plain, case.sizes), value)
             elif all(name in case.sizes for name in symbols(str(bound.dims[0]))):
                 leaves[bound.position] = evaluate(bound.dims[0], case.sizes)
         return tuple(leaves)

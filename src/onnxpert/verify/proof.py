@@ -126,7 +126,8 @@ class _Proof:
         """The same model at other inputs: what is certain at one may be a matter of luck there."""
         if self.randomness is None or character.stateful:
             return character
-        return replace(character, nondeterministic=self.reference.varies(leaves))
+        varies = self.randomness.sided or self.reference.varies(leaves)
+        return replace(character, nondeterministic=varies)
 
     def _draws(self, case: Case, leaves: Sequence[Any]) -> list[Row]:
         feeds = self.inputs.feeds(leaves)
@@ -240,21 +241,24 @@ class _Proof:
         got: Sequence[Any],
         character: Character,
     ) -> list[Row]:
-        """Rows that fail, looked at again beside the model that was told what to choose."""
-        try:
-            want, made = self.reference.settled(leaves)
-        except RefusedError:
-            return rows
-        if not made or len(want) != len(got):
-            return rows
-        pairs = enumerate(zip(want, got, strict=True))
-        again = [self._row(case, index, *pair, character) for index, pair in pairs]
-        if any(row.verdict is Verdict.FAIL for row in again):  # one choice holds for all outputs
-            return rows
-        return [
-            self._chosen(case, old, new, made) if old.verdict is Verdict.FAIL else old
-            for old, new in zip(rows, again, strict=True)
-        ]
+        """Rows that fail, looked at again beside the model that was told what to choose: first
+        among equals, then among what differs by a rounding too."""
+        for near in (False, True):
+            try:
+                want, made = self.reference.settled(leaves, near=near)
+            except RefusedError:
+                return rows
+            if not made or len(want) != len(got):
+                continue
+            pairs = enumerate(zip(want, got, strict=True))
+            again = [self._row(case, index, *pair, character) for index, pair in pairs]
+            # One choice holds for all outputs.
+            if all(row.verdict is not Verdict.FAIL for row in again):
+                return [
+                    self._chosen(case, old, new, made) if old.verdict is Verdict.FAIL else old
+                    for old, new in zip(rows, again, strict=True)
+                ]
+        return rows
 
     def _chosen(self, case: Case, row: Row, settled: Row, made: tuple[Choice, ...]) -> Row:
         # Equal elements may be the doing of values that nobody but the proof has made up.

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import time
 import warnings
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
+import numpy
 import torch
 
+from onnxpert.core.dress import dressed_as, undressed
+from onnxpert.core.fast_paths import without_fast_paths
 from onnxpert.core.flatten import flatten_outputs
 from onnxpert.core.memory import Memory
 from onnxpert.core.types import Choice, Loaded
@@ -56,6 +60,7 @@ class Reference:
         self._model = loaded.module.module() if program else loaded.module
         self._state = Memory(self._model)
         self.patience: float | None = None  # seconds that a call may take
+        self._plainly = False  # attention and its layers by their parts
         self._rounds = True  # its activations to integers, as far as is known
 
     def __enter__(self) -> Self:
@@ -98,10 +103,10 @@ class Reference:
         return outputs if jolts.met else None
 
     def settled(
-        self, leaves: Sequence[Any], turn: int | None = None
+        self, leaves: Sequence[Any], turn: int | None = None, near: bool = False
     ) -> tuple[tuple[Output, ...], tuple[Choice, ...]]:
         """The answer with all that torch leaves open chosen as files choose, and what was chosen."""
-        settling = Settling()
+        settling = Settling(near)
         seed = self._seed if turn is None else _seed_of(self._seed, turn)
         try:
             return self._outputs(leaves, seed, settling), tuple(sorted(settling.made))
@@ -131,14 +136,20 @@ class Reference:
             watch = Watch()
             other = self._watched(leaves, watch)
             self._state.restore()
-            random = not self._same(first, other)
-            if random and not stateful:
+            if _kinds(first) != _kinds(other):
+                # The fast path of attention steps aside for autocast, but does not see the CPU's;
+                # what it gives there is of another dtype. Nobody who watches meets it.
+                self._plainly = True
+                first = self._outputs(leaves, self._seed)
+                self._state.restore()
+            varies = not self._same(first, other)
+            if varies and not stateful:
                 # Not the seed's doing if the first seed does not bring the first answer back.
                 stateful = not self._same(first, self._outputs(leaves, self._seed))
-                random = not stateful
+                varies = not stateful
         finally:
             self._state.restore()
-        return Character(first, random, stateful, coarsest(watch.seen or self._dtypes()))
+        return Character(first, varies, stateful, coarsest(watch.seen or self._dtypes()))
 
     def _same(self, one: tuple[Output, ...], two: tuple[Output, ...]) -> bool:
         """Up to the last digits: sums of several threads need not be repeatable."""
@@ -171,12 +182,14 @@ class Reference:
         with (
             warnings.catch_warnings(action="ignore"),  # the user has met them at their own calls
             torch.random.fork_rng(),
+            _dice_kept(),
             torch.no_grad(),
         ):
             _sow(seed)
             try:
                 waiting = nullcontext() if self.patience is None else Patience(self.patience)
-                with watch or waiting, followed(self._model):
+                by_parts = without_fast_paths() if self._plainly else nullcontext()
+                with watch or waiting, by_parts, followed(self._model):
                     answer = self._model(*args, **kwargs)
             except Exception as error:  # whatever the model raises, it is its way of saying no
                 raise RefusedError(one_line(error)) from error
@@ -191,9 +204,13 @@ class Reference:
             return value
         if name in self._loaded.numbers:  # the user's own model is given what the user gives it
             return value.item()
-        copy = value.detach().clone()
+        copy = dressed_as(undressed(value).detach().clone(), value)
         cast = self._loaded.casts.get(name)
         return copy.to(getattr(torch, cast)) if cast else copy
+
+
+def _kinds(outputs: tuple[Output, ...]) -> list[Any]:
+    return [getattr(output, "dtype", None) for output in outputs]
 
 
 def _seed_of(first: int, turn: int) -> int:
@@ -205,6 +222,19 @@ def _sow(seed: int) -> None:
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_available():
         torch.cuda.manual_seed_all(seed)
+    random.seed(seed)
+    numpy.random.seed(seed % 2**32)  # noqa: NPY002  the one that users draw from
+
+
+@contextmanager
+def _dice_kept() -> Iterator[None]:
+    """Python's and NumPy's own generators are as they were afterwards."""
+    pythons, numpys = random.getstate(), numpy.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(pythons)
+        numpy.random.set_state(numpys)  # noqa: NPY002
 
 
 def _copied(leaf: Output) -> Output:

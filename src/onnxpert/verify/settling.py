@@ -20,13 +20,17 @@ Settle: TypeAlias = Callable[..., Tensors]
 # Elements that are as large as the largest but for this factor count as large: of two that are
 # equal up to rounding, neither must win by its last digit.
 LARGE = 0.7
+# Sums of the same numbers in another order differ by so much: what is nearer is as good as equal.
+_NEAR = 2e-6
 
 
 class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Makes the choices, and notes which kinds of them came out otherwise than torch's own."""
+    """Makes the choices, and notes which kinds of them came out otherwise than torch's own; with
+    `near`, elements that differ by a rounding are equals too."""
 
-    def __init__(self) -> None:
+    def __init__(self, near: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._near = near
         self.made: set[Choice] = set()
 
     def __torch_dispatch__(
@@ -42,7 +46,7 @@ class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if known is None:
             return result
         kind, settle = known
-        chosen = settle(result, *args, **given)
+        chosen = settle(result, *args, near=self._near, **given)
         if any(not torch.equal(a, b) for a, b in zip(chosen, result, strict=True)):
             self.made.add(kind)
         return chosen
@@ -77,14 +81,21 @@ def _singular_vectors(result: Tensors, A: torch.Tensor, *_: Any, **__: Any) -> T
     return left, values, right
 
 
-def _in_order(x: torch.Tensor, dim: int, descending: bool) -> Tensors:
-    return tuple(torch.sort(x, dim=dim, descending=descending, stable=True))
+def _in_order(x: torch.Tensor, dim: int, descending: bool, near: bool) -> Tensors:
+    values, places = torch.sort(x, dim=dim, descending=descending, stable=True)
+    if not near or not x.is_floating_point() or x.shape[dim] < 2 or not bool(x.isfinite().all()):
+        return values, places
+    apart = values.diff(dim=dim).abs() > _NEAR * values.abs().amax(dim, keepdim=True)
+    group = torch.zeros_like(places)
+    group.narrow(dim, 1, x.shape[dim] - 1).copy_(apart.cumsum(dim))
+    order = torch.zeros_like(places).scatter(dim, places, group).sort(dim=dim, stable=True).indices
+    return x.gather(dim, order), order
 
 
 def _sorted(
-    _: Tensors, x: torch.Tensor, dim: int = -1, descending: bool = False, **__: Any
+    _: Tensors, x: torch.Tensor, dim: int = -1, descending: bool = False, *, near: bool, **__: Any
 ) -> Tensors:
-    return _in_order(x, dim, descending)
+    return _in_order(x, dim, descending, near)
 
 
 def _best(
@@ -94,29 +105,40 @@ def _best(
     dim: int = -1,
     largest: bool = True,
     *_: Any,
+    near: bool,
     **__: Any,
 ) -> Tensors:
     if not x.dim():
         return result
-    return tuple(each.narrow(dim, 0, k) for each in _in_order(x, dim, largest))
+    return tuple(each.narrow(dim, 0, k) for each in _in_order(x, dim, largest, near))
 
 
 def _of_rank(
-    result: Tensors, x: torch.Tensor, k: int, dim: int = -1, keepdim: bool = False
+    result: Tensors,
+    x: torch.Tensor,
+    k: int,
+    dim: int = -1,
+    keepdim: bool = False,
+    *,
+    near: bool,
 ) -> Tensors:
     if not x.dim():
         return result
-    found = (each.narrow(dim, k - 1, 1) for each in _in_order(x, dim, False))
+    found = (each.narrow(dim, k - 1, 1) for each in _in_order(x, dim, False, near))
     return tuple(each if keepdim else each.squeeze(dim) for each in found)
 
 
-def _middle(result: Tensors, x: torch.Tensor, dim: int, keepdim: bool = False) -> Tensors:
+def _middle(
+    result: Tensors, x: torch.Tensor, dim: int, keepdim: bool = False, *, near: bool
+) -> Tensors:
     if not x.dim() or (x.is_floating_point() and bool(x.isnan().any())):
         return result
-    return _of_rank(result, x, (x.shape[dim] + 1) // 2, dim, keepdim)
+    return _of_rank(result, x, (x.shape[dim] + 1) // 2, dim, keepdim, near=near)
 
 
-def _commonest(result: Tensors, x: torch.Tensor, dim: int = -1, keepdim: bool = False) -> Tensors:
+def _commonest(
+    result: Tensors, x: torch.Tensor, dim: int = -1, keepdim: bool = False, **__: Any
+) -> Tensors:
     """The last place at which it is."""
     values, _ = result
     if not x.dim():

@@ -38,32 +38,44 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 def state(frame: FrameType, known: Callable[[Any], Any], attributes: Attributes) -> State:
     """The live values from `frame` up to where the model was called; `known` names a tensor."""
     found: list[tuple[Path, Any]] = []
-    depth = 0
     readings: list[Any] = []  # the nodes that a node is within are of the same
-    here: FrameType | None = frame
-    while here is not None and here.f_code is not Flat.forward.__code__:
+    for depth, here in model_frames(frame):
         if is_reading(here):
             at = standing(here)
-            if at.reading not in readings:
-                readings.append(at.reading)
-                found.append(((depth,), at.place))
-                for value, held in at.live():
-                    found += _leaves((depth, value), held, known, _DEEPEST)
-                depth += 1
-        elif _runs_model(here.f_code.co_filename):
+            readings.append(at.reading)
+            found.append(((depth,), at.place))
+            for value, held in at.live():
+                found += _leaves((depth, value), held, known, _DEEPEST)
+        else:
             found.append(((depth,), (here.f_code, _written(here.f_code, here.f_lasti))))
             values = dict(here.f_locals)
             for name in sorted(live(here.f_code, here.f_lasti) & values.keys()):
                 if not attributes.holds(values[name]):
                     found += _leaves((depth, name), values[name], known, _DEEPEST)
-            depth += 1
-        here = here.f_back
     for reading in readings[:1]:  # they share what they write
         for (owner, name), value in reading.interpreter.changed.items():
             found += _leaves(("script", owner, name), value, known, _DEEPEST)
     for path, value in attributes.changed():
         found += _leaves(path, value, known, _DEEPEST)
     return tuple(found)
+
+
+def model_frames(frame: FrameType) -> Iterator[tuple[int, FrameType]]:
+    """The frames in which the model stands, and their numbers, from `frame` up to its call."""
+    depth = 0
+    readings: list[Any] = []
+    here: FrameType | None = frame
+    while here is not None and here.f_code is not Flat.forward.__code__:
+        if is_reading(here):
+            reading = standing(here).reading
+            if reading not in readings:
+                readings.append(reading)
+                yield depth, here
+                depth += 1
+        elif _runs_model(here.f_code.co_filename):
+            yield depth, here
+            depth += 1
+        here = here.f_back
 
 
 def _written(code: CodeType, instruction: int) -> Hashable:

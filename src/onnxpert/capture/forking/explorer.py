@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onnxpert.capture.entering import enter
-from onnxpert.capture.flat import fed
+from onnxpert.capture.entering import entered
 from onnxpert.capture.forking.flattening import FlatScope, without_reads
 from onnxpert.capture.forking.joining import SidesDifferError, joined
 from onnxpert.capture.forking.meeting import alike, meet
@@ -38,7 +37,7 @@ from onnxpert.capture.guards import guards_of
 from onnxpert.capture.reads import conditions_at
 from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.core.source import location, of_exception
-from onnxpert.core.types import Branch, Captured, Loaded, Precondition, Read, replace
+from onnxpert.core.types import Branch, Captured, Done, Loaded, Precondition, Read, replace
 
 logger = logging.getLogger(__name__)
 _MOST_TURNS = 12
@@ -391,9 +390,10 @@ def _sizes_of(out: Any) -> tuple[Expr, ...]:
 def _woven(
     loaded: Loaded, first: Run, part: Part, explorer: Explorer, scope: type[Scope] = Scope
 ) -> Captured:
+    runs = explorer.runs.all()
     mode = new_fake_mode()
     recorder = Recorder(mode, {}, loaded.whole)
-    values = [enter(recorder, index, leaf) for index, leaf in enumerate(fed(loaded))]
+    values = entered(recorder, loaded)
     loom = Loom(mode, scope)
     for step, value in zip(first.inputs, values, strict=False):
         loom.input(step, value)
@@ -406,9 +406,20 @@ def _woven(
         inputs=tuple(loom.inputs),
         guards=guards_of(mode.shape_env),
         branches=tuple(_branches(part.items)),
-        preconditions=tuple(explorer.preconditions.values()),
-        reads=_reads(explorer.runs.all()),
+        preconditions=tuple(_preconditions(explorer)),
+        reads=_reads(runs),
+        written=tuple(dict.fromkeys(each for run in runs for each in run.captured.written)),
+        done=tuple(_done(runs)),
     )
+
+
+def _preconditions(explorer: Explorer) -> Iterator[Precondition]:
+    """Those that every run asked about are what the model takes, whichever way it goes."""
+    runs = [{asked.question.condition for asked in run.asked} for run in explorer.runs.all()]
+    for (condition, answer), found in explorer.preconditions.items():
+        everywhere = all(condition in asked for asked in runs)
+        held = condition if answer else ~condition
+        yield replace(found, condition=held if everywhere else None)
 
 
 def _learn(environment: Any, explorer: Explorer) -> None:
@@ -425,6 +436,17 @@ def _learn(environment: Any, explorer: Explorer) -> None:
             environment.guards.append(guard)
     # Nobody's line makes an assumption here: it is the line that made it in the run.
     environment.guards[:] = [guards.get(known.expr, known) for known in environment.guards]
+
+
+def _done(runs: Sequence[Run]) -> Iterator[Done]:
+    """What Python did on any of the ways, each thing once per line."""
+    seen: set[Any] = set()
+    for one in (each for run in runs for each in run.captured.done):
+        at = one.location
+        key = (one.deed, one.what, at and (at.file, at.line))
+        if key not in seen:
+            seen.add(key)
+            yield one
 
 
 def _reads(runs: Sequence[Run]) -> tuple[Read, ...]:

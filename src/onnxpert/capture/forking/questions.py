@@ -31,7 +31,8 @@ from onnxpert.capture.forking.continuation import in_while
 from onnxpert.capture.forking.scripted import is_reading
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import Frugal
-from onnxpert.core.source import Frame, ownership
+from onnxpert.core.source import Frame, location, ownership
+from onnxpert.core.statement import sorts
 
 Expr: TypeAlias = Any  # sympy.Expr
 _MACHINERY = frozenset({sym_node.__file__, symbolic_shapes.__file__, torch.__file__})
@@ -40,6 +41,7 @@ _PRIVATE = f"{os.sep}torch{os.sep}_"
 USER = 3
 _SMALLEST = (1, 0)  # torch takes these for constants; to a model they are sizes like any other
 _PATIENCE = 8
+_MOST_COMPARISONS = 5  # of a list that is sorted: four items have 24 orders
 _MOST_QUESTIONS = 256  # in one run: a `while` that no answer of ours ends
 
 
@@ -159,6 +161,13 @@ class Asking(Frugal):
                     self._ask(_nearest(), condition, holds, about_data=False)
         return answer
 
+    def assume(self, condition: Expr) -> None:
+        super().assume(condition)
+        if self.look is not None and str(condition) in self._doubted:
+            if condition not in self._known:
+                self._known[condition] = True
+                self._ask(_nearest(), condition, True, about_data=False)
+
     def _doubts(self, expr: Expr) -> bool:
         return any(str(side) in self._doubted for side in (expr, sympy.Not(expr)))
 
@@ -180,6 +189,8 @@ class Asking(Frugal):
         # No, until it seems that no is what a loop goes on for; then yes for a while.
         frames = user_frames()
         same = sum(question.frames == frames for question in asked)
+        if same == _MOST_COMPARISONS and (at := location(frames)) is not None and sorts(at):
+            raise EndlessError("a list of values that only the data know is put in order")
         return bool(same // _PATIENCE % 2)
 
     def _ask(self, asker: FrameType, expr: Expr, answer: bool, *, about_data: bool) -> None:
@@ -187,7 +198,7 @@ class Asking(Frugal):
         after, module, state = self.look(asker)
         frames, turns = user_frames(), in_while(asker)
         self.questions.append(
-            Question(expr, answer, about_data, after, frames, module, state, turns)
+            Question(self.spelled_out(expr), answer, about_data, after, frames, module, state, turns)
         )
 
 
@@ -235,8 +246,13 @@ def _is_between(file: str) -> bool:
     return file in _MACHINERY or file.startswith(_OURS)
 
 
-def asking_mode(plan: Sequence[bool], thorough: bool, doubted: frozenset[str]) -> FakeTensorMode:
-    environment = Asking(
+def asking_mode(
+    plan: Sequence[bool],
+    thorough: bool,
+    doubted: frozenset[str],
+    kind: type[Asking] = Asking,
+) -> FakeTensorMode:
+    environment = kind(
         plan,
         thorough,
         doubted,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 
 Tensor = torch.Tensor
@@ -21,7 +22,7 @@ class OpenIndices(TorchFunctionMode):
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if func in (Tensor.__getitem__, Tensor.__setitem__) and _has_symbol(args[1]):
-            picked, rest = _picked(args[0], args[1])
+            picked, rest = _picked(args[0], _numbers(args[1]))
             if func is Tensor.__getitem__:
                 return picked[rest] if rest else picked
             picked[rest or ...] = args[2]
@@ -31,8 +32,23 @@ class OpenIndices(TorchFunctionMode):
 
 def _has_symbol(index: Any) -> bool:
     if isinstance(index, tuple):
-        return any(isinstance(each, torch.SymInt) for each in index)
-    return isinstance(index, torch.SymInt)
+        return any(map(_has_symbol, index))
+    return isinstance(index, torch.SymInt) or _is_number(index)
+
+
+def _is_number(index: Any) -> bool:
+    """`x[i]` with a tensor that is one whole number, of a run: it picks, as the number does."""
+    return (
+        isinstance(index, FakeTensor)
+        and index.dim() == 0
+        and index.dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
+    )
+
+
+def _numbers(index: Any) -> Any:
+    if isinstance(index, tuple):
+        return tuple(map(_numbers, index))
+    return index.item() if _is_number(index) else index
 
 
 def _picked(x: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...]]:

@@ -12,6 +12,7 @@ import builtins
 import dis
 import functools
 import gc
+import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -156,6 +157,25 @@ def _holders(frame: FrameType) -> list[CodeType]:
     return found
 
 
+def _functions(code: CodeType, scope: Mapping[str, Any]) -> list[FunctionType]:
+    """Those that run the code."""
+    found = [each for each in gc.get_referrers(code) if isinstance(each, FunctionType)]
+    # After `gc.freeze`, as servers do it, nobody is seen to refer to anything: then by its name.
+    return found or [each for each in _named(code, scope) if each.__code__ is code]
+
+
+def _named(code: CodeType, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
+    first, *rest = code.co_qualname.split(".")
+    value = scope.get(first)
+    for name in rest:
+        value = inspect.getattr_static(value, name, None)
+    while value is not None:
+        value = getattr(value, "__func__", value)  # of a class
+        if isinstance(value, FunctionType):
+            yield value
+        value = getattr(value, "__wrapped__", None)
+
+
 def _contains(outer: CodeType, inner: CodeType) -> bool:
     parts = [each for each in outer.co_consts if isinstance(each, CodeType)]
     return any(part is inner or _contains(part, inner) for part in parts)
@@ -214,7 +234,7 @@ class Numbers:
         changed = False
         for code in _holders(frame):
             fresh = _rewritten(code, frame.f_globals, used)
-            functions = [each for each in gc.get_referrers(code) if isinstance(each, FunctionType)]
+            functions = _functions(code, frame.f_globals)
             if not used or len(self._before) > _MOST_RESTARTS:
                 continue
             for function in functions:

@@ -11,13 +11,13 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onnxpert.capture.alignment import align
-from onnxpert.capture.entering import enter, tensor_names
+from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.guards import guards_of
 from onnxpert.capture.holder import Recorded
@@ -63,6 +63,21 @@ class Varying:
     def size(self, spec: DimSpec, length: int) -> int:
         return spec.scale * length + spec.offset
 
+    def length(self, given: Mapping[str, Any]) -> Any:
+        """What their size is in a run."""
+        name, axis, spec = min(self.axes, key=lambda each: (each[2].scale, abs(each[2].offset)))
+        size = given[name] if axis is None else given[name].shape[axis]
+        return (size - spec.offset) // spec.scale if (spec.scale, spec.offset) != (1, 0) else size
+
+
+class Counted(Protocol):
+    """What says how often loops turn, and the axes it is read from."""
+
+    @property
+    def axes(self) -> tuple[tuple[str, int | None, DimSpec], ...]: ...
+
+    def length(self, given: Mapping[str, Any]) -> Any: ...
+
 
 class LongLoopError(BaseException):  # no Exception: what a model raises is something else
     """A run has become long and has frozen a size on the way: it may as well be rolled at once."""
@@ -105,8 +120,8 @@ def rolled(
         return None
     try:
         lengths = _lengths(sizes, tried)
-        runs = [_short(record(_resized(loaded, sizes, at))) for at in lengths]
-        return _replayed(loaded, runs[-1], _elements(runs, lengths), sizes)
+        runs = [short(record(_resized(loaded, sizes, at))) for at in lengths]
+        return replayed(loaded, runs[-1], elements_of(runs, lengths), sizes)
     except UnalikeError as error:
         logger.debug("not rolled: %s", error)
     # The model does not take another length, or torch cannot follow a turn that has no number.
@@ -137,11 +152,11 @@ def counted(loaded: Loaded, record: PinnedRecord) -> Captured | None:
         def run(at: Lengths) -> Captured:
             return record(_resized(loaded, sizes, at[: len(sizes)]), _pinned_mode(pins, at))
 
-        runs = [_short(run(at)) for at in lengths]
-        elements = _elements(runs, lengths)
+        runs = [short(run(at)) for at in lengths]
+        elements = elements_of(runs, lengths)
         few = (1, 2) if is_given(first) else (0, 1, 2)
         check_short(elements, lengths[0], run, few)
-        return _replayed(loaded, runs[-1], elements, sizes, pins)
+        return replayed(loaded, runs[-1], elements, sizes, pins)
     except Exception:  # as above
         logger.debug("not rolled", exc_info=True)
     return None
@@ -151,13 +166,13 @@ def _pinned_mode(pins: Sequence[int], lengths: Lengths) -> FakeTensorMode:
     return pinning_mode(dict(zip(pins, lengths[-len(pins) :], strict=True)))
 
 
-def _short(run: Captured) -> Captured:
+def short(run: Captured) -> Captured:
     if len(run.root.graph.nodes) > _MOST_NODES:
         raise UnalikeError("the trace is too long")
     return run
 
 
-def _elements(runs: Sequence[Captured], lengths: Sequence[Lengths]) -> list[Element]:
+def elements_of(runs: Sequence[Captured], lengths: Sequence[Lengths]) -> list[Element]:
     traces = [Trace(run) for run in runs]
     structures = align([trace.tokens() for trace in traces])
     if structures is None:
@@ -166,18 +181,19 @@ def _elements(runs: Sequence[Captured], lengths: Sequence[Lengths]) -> list[Elem
     return generalise(folded, lengths)
 
 
-def _replayed(
+def replayed(
     loaded: Loaded,
     run: Captured,
     elements: Sequence[Element],
-    sizes: Sequence[Varying],
+    sizes: Sequence[Counted],
     pins: Sequence[int] = (),
 ) -> Captured | None:
     mode = pinning_mode({}) if pins else new_fake_mode()
     recorder = NestingRecorder(mode, tensor_names(owner(loaded.module)), loaded.whole)
-    given = {leaf.name: enter(recorder, at, leaf) for at, leaf in enumerate(fed(loaded))}
+    names = [leaf.name for leaf in fed(loaded)]
+    given = dict(zip(names, entered(recorder, loaded), strict=True))
     weights = {entry.name: entry.tensor for entry in run.inputs if entry.tensor is not None}
-    lengths = [_length(given, one) for one in sizes]
+    lengths = [one.length(given) for one in sizes]
     with recording(recorder, owner(loaded.module) or Flat(loaded)):
         replay = (
             PinnedReplay(recorder, Later(lengths, pins, mode.shape_env))
@@ -199,12 +215,6 @@ def _replayed(
         ),
     )
     return None if frozen(again) else again
-
-
-def _length(given: Mapping[str, Any], one: Varying) -> Any:
-    name, axis, spec = min(one.axes, key=lambda each: (each[2].scale, abs(each[2].offset)))
-    size = given[name] if axis is None else given[name].shape[axis]
-    return (size - spec.offset) // spec.scale if (spec.scale, spec.offset) != (1, 0) else size
 
 
 def _varying(axes_found: Sequence[Axis]) -> tuple[Varying, ...]:

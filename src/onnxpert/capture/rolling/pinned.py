@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from onnxpert.capture.reasoning import Frugal
 from onnxpert.capture.rolling.fit import Formula, Lengths
 from onnxpert.capture.rolling.fold import LoopTemplate
 from onnxpert.capture.rolling.replay import Replay
-from onnxpert.capture.rolling.trace import Element, Trace, UnalikeError
+from onnxpert.capture.rolling.trace import PIECES, Element, Trace, UnalikeError
 from onnxpert.core.types import Captured
 
 _READS = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default)
@@ -35,6 +37,7 @@ class Pinning(Frugal):
         super().__init__(**settings)
         self._pins = pins
         self._open: dict[Any, tuple[torch.SymInt, int]] = {}  # those that nobody has asked for yet
+        self._known: dict[Any, Any] = {}  # and those that somebody has
         self.created: list[torch.SymInt] = []
 
     def create_unbacked_symint(self, *args: Any, **options: Any) -> torch.SymInt:
@@ -49,8 +52,11 @@ class Pinning(Frugal):
         # Not before: whoever made a number has something to say about it first.
         for symbol in self._open.keys() & orig_expr.free_symbols:
             made, value = self._open.pop(symbol)
+            # `nonzero` of three elements finds no six: how often a loop could turn is no matter here.
+            self.var_to_range[symbol] = ValueRanges(0, int_oo)
             torch._check(made == value)  # type: ignore[no-untyped-call]
-            orig_expr = orig_expr.xreplace({symbol: sympy.Integer(value)})
+            self._known[symbol] = sympy.Integer(value)
+        orig_expr = orig_expr.xreplace(self._known)
         return super().evaluate_expr(orig_expr, *rest, **options)
 
 
@@ -101,8 +107,13 @@ def check_short(
         except Exception:  # of the model's own: it may need more turns than these
             logger.debug("does not run with %d turns", length, exc_info=True)
             continue
-        if Counter(node.target for node in found) != Counter(_expanded(elements, at)):
+        if _counted(node.target for node in found) != _counted(_expanded(elements, at)):
             raise UnalikeError(f"with {length} turns the model does something else")
+
+
+def _counted(targets: Iterable[Any]) -> Counter[Any]:
+    """How many of which; no pieces of nothing are no call."""
+    return Counter(target for target in targets if target not in PIECES)
 
 
 def _expanded(elements: Sequence[Element], lengths: Lengths) -> Iterator[Any]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import torch
 from torch import fx
 
-from onnxpert.core.loops import counted_loop
+from onnxpert.core.loops import counted_loop, stopped_loop
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def prune(root: Any) -> None:
     """From the outermost loop in: what an outer one does not pass on, an inner one need not keep."""
-    loops = [node for node in root.graph.nodes if node.target is counted_loop]
+    loops = [node for node in root.graph.nodes if node.target in (counted_loop, stopped_loop)]
     for node in reversed(loops):
         body = getattr(root, node.args[0].target)
         _prune(node, body.graph)
@@ -21,6 +24,7 @@ def prune(root: Any) -> None:
 
 def _prune(loop: fx.Node, body: fx.Graph) -> None:
     carried = len(loop.args[2])  # type: ignore[arg-type]
+    carried += loop.target is stopped_loop  # whose first result is the number of turns
     parts: dict[Any, fx.Node] = {part.args[1]: part for part in loop.users}
     for number, part in list(parts.items()):
         if part.target is operator.getitem and not part.users:
@@ -42,5 +46,6 @@ def _sweep(graph: fx.Graph) -> None:
     for node in reversed(list(graph.nodes)):
         schema = getattr(node.target, "_schema", None)
         writes = schema is not None and schema.is_mutable
-        if node.op in ("call_function", "get_attr") and not node.users and not writes:
+        counts = isinstance(node.meta.get("val"), _SYMBOLS)  # read by its name
+        if node.op in ("call_function", "get_attr") and not (node.users or writes or counts):
             graph.erase_node(node)

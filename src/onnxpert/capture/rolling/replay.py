@@ -93,6 +93,8 @@ class Replay:
         if args and isinstance(args[0], list) and any(isinstance(a, Row) for a in args[0]):
             dim = args[1] if len(args) > 1 else kwargs.get("dim", 0)
             return joined(scope, target, args[0], dim)
+        if target is aten.item.default:  # torch takes that one apart where an offset is a symbol
+            target = aten._local_scalar_dense.default
         if target in OPENED and varies(args):
             return OPENED[target](*args, **kwargs)
         if target is aten.slice.Tensor and not kwargs:

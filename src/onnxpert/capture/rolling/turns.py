@@ -94,9 +94,8 @@ class Loop:
                 handed = [self._next(body, one, values) for one in self.carried]
                 left = self._left(body, values)
                 right = self._settle(body, handed)
-                self.recorder.graph.output(
-                    tuple(self.recorder.reference(value) for value in (*handed, *left.values()))
-                )
+                given = self._given(handed, left, values)
+                self.recorder.graph.output(tuple(map(self.recorder.reference, given)))
             if right:
                 return self._written(body, left, values)
         raise UnalikeError("what a loop hands on changes its shape from turn to turn")
@@ -193,6 +192,12 @@ class Loop:
             and not any(s == symbol or _is_new(s, known) for s in _symbols(value))
         }
 
+    def _given(
+        self, handed: Sequence[Any], left: dict[Any, Any], values: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """What the body gives."""
+        return (*handed, *left.values())
+
     def _outer(self) -> list[torch.Tensor]:
         return [one.initial for one in self.carried]
 
@@ -278,7 +283,7 @@ class Loop:
         ]
         starts = tuple(one.initial for one in self.carried)
         others = tuple(body.others)
-        recorder.write(counted_loop, (node, self.count, starts, others), {}, [*finals, *stacks])
+        self._call(node, starts, others, [*finals, *stacks])
         for one, final in zip(self.carried, finals, strict=True):
             if one.written:  # what was written in place is seen by every view of it
                 aten.copy_.default(one.initial, final)
@@ -289,6 +294,10 @@ class Loop:
         }
         inner = {slot: value for slot, value in enumerate(values) if isinstance(value, Rolled)}
         return Rolled(self.count, last, dict(zip(left, stacks, strict=True)), inner)
+
+
+    def _call(self, body: Any, starts: Any, others: Any, outs: Sequence[Any]) -> None:
+        self.recorder.write(counted_loop, (body, self.count, starts, others), {}, outs)
 
 
 def _is_end(value: Any, ref: Ref) -> bool:

@@ -6,7 +6,7 @@ a graph with stand-ins, good for diagnosing what lies behind the first blocker a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
@@ -20,10 +20,11 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.flat import owner
+from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.recorder import Recorder, UnseenTensorError
 from onnxpert.capture.scouting.knowing import Knowing, knowing_mode
 from onnxpert.capture.scouting.leaving import leaving
-from onnxpert.capture.scouting.stumbling import branch, is_at, same, stumbled, symbols_at
+from onnxpert.capture.scouting.stumbling import branch, is_at, is_read_at, same, stumbled, symbols_at
 from onnxpert.capture.scouting.witness import LEAVES, Witness, densely
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategies.gradient import above_autograd, differentiates
@@ -31,7 +32,16 @@ from onnxpert.capture.strategies.recorded import record
 from onnxpert.capture.strategy import runs_as_python
 from onnxpert.core.source import of_exception
 from onnxpert.core.statement import is_only_computed, statement
-from onnxpert.core.types import Asked, Blocker, Captured, GraphInput, InputKind, Loaded, Location
+from onnxpert.core.types import (
+    Asked,
+    Blocker,
+    Captured,
+    GraphInput,
+    InputKind,
+    Loaded,
+    Location,
+    replace,
+)
 
 _SYMBOL = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _ARRAYS = frozenset({"numpy", "__array__", "__array_wrap__", "tolist"})
@@ -64,11 +74,36 @@ def _scouted(
             yield
 
     try:
-        with untouched(owner(loaded.module), buffers=True):
-            captured = record(loaded, "scout", watching, make)
+        with Numbers().watching():
+            while True:
+                made.clear()
+                try:
+                    with untouched(owner(loaded.module), buffers=True):
+                        captured = record(loaded, "scout", watching, make)
+                except SizeTakenError:  # a number that can stay a symbol, as in any capture
+                    continue
+                break
     except Exception:  # not even the example's values helped: what was found until then counts
-        return tuple(made[0].blockers) if made else (), None
-    return tuple(made[0].blockers), captured
+        return _distinct(made[0].blockers) if made else (), None
+    return _distinct(made[0].blockers), _beside(captured, made[0].blockers)
+
+
+def _distinct(blockers: Sequence[Blocker]) -> tuple[Blocker, ...]:
+    """That a line cannot be followed goes without saying where it is known why."""
+    known = [one for one in blockers if one.asked is not Asked.CALL]
+    return tuple(
+        one
+        for one in blockers
+        if one.asked is not Asked.CALL
+        or one.location is None
+        or not any(is_at(one.location, other) for other in known)
+    )
+
+
+def _beside(captured: Captured, blockers: Sequence[Blocker]) -> Captured:
+    """A graph of which the values that nothing could go on without are told as blockers alone."""
+    free = [read for read in captured.reads if not any(is_read_at(read, one) for one in blockers)]
+    return replace(captured, reads=tuple(free))  # type: ignore[no-any-return]
 
 
 class Scout(Recorder):  # type: ignore[no-untyped-call]
@@ -107,7 +142,8 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             taken = [self._taken[symbol] for symbol in symbols if self._taken.get(symbol)]
             self.block(Asked.NUMBER, text, taken[0] if taken else place, place)
         elif symbols & self._listed and (place is None or statement(place) is None):
-            self.block(Asked.NUMPY, text, place)  # `sorted(x.tolist())`
+            taken = [self._taken[one] for one in symbols & self._listed if self._taken.get(one)]
+            self.block(Asked.NUMPY, text, taken[0] if taken else place, place)  # `sorted(x.tolist())`
         else:
             self.block(branch(place), text, place)
 

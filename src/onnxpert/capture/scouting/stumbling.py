@@ -7,12 +7,11 @@ from typing import Any
 
 import torch
 
-from onnxpert.core.statement import Statement, statement
-from onnxpert.core.types import Asked, Blocker, Location
+from onnxpert.capture.reads import condition
+from onnxpert.core.types import Asked, Blocker, Location, Read
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_SYMBOLIC = re.compile(r"\bSym(Int|Float|Bool)\b")
-_ASKED = {Statement.WHILE: Asked.LOOP, Statement.ASSERT: Asked.ASSERTION}
+_SYMBOLIC = re.compile(r"\bSym(Int|Float|Bool)\b|Cannot cast FakeTensor.* to number")
 
 
 def is_of_data(size: Any) -> bool:
@@ -20,19 +19,22 @@ def is_of_data(size: Any) -> bool:
 
 
 def branch(place: Location | None) -> Asked:
-    kind = statement(place) if place is not None else None
-    return _ASKED.get(kind, Asked.BRANCH) if kind else Asked.BRANCH
+    return condition(place) or Asked.BRANCH
 
 
 def stumbled(error: Exception) -> Asked:
     """What a body wanted when it raised: something that takes numbers was given a symbol."""
-    about_number = isinstance(error, (TypeError, ValueError)) and _SYMBOLIC.search(str(error))
+    about_number = isinstance(error, (TypeError, ValueError, RuntimeError)) and _SYMBOLIC.search(str(error))
     return Asked.NUMBER if about_number else Asked.CALL
 
 
 def is_at(place: Location, known: Blocker) -> bool:
     there = known.location
     return there is not None and (place.file, place.line) == (there.file, there.line)
+
+
+def is_read_at(read: Read, known: Blocker) -> bool:
+    return read.location is not None and is_at(read.location, known)
 
 
 def symbols_at(error: Exception, place: Location | None) -> list[Any]:

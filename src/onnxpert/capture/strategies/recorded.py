@@ -11,12 +11,15 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxpert.capture.deeds import Deeds
-from onnxpert.capture.entering import enter, tensor_names
-from onnxpert.capture.flat import Flat, fed, owner
+from onnxpert.capture.entering import entered, tensor_names
+from onnxpert.capture.flat import Flat, owner
 from onnxpert.capture.forking import flat, forked
+from onnxpert.capture.forking.joining import SidesDifferError
+from onnxpert.capture.forking.runs import TooManyPathsError
+from onnxpert.capture.forking.traces import UnlikeError
 from onnxpert.capture.guards import guards_of
 from onnxpert.capture.holder import Recorded
-from onnxpert.capture.reads import numbers_at
+from onnxpert.capture.reads import numbers_at, texts_at
 from onnxpert.capture.recorder import Recorder, naming_errors, new_fake_mode, recording
 from onnxpert.capture.rolling import (
     SHORT,
@@ -26,6 +29,8 @@ from onnxpert.capture.rolling import (
     impatient,
     rolled,
 )
+from onnxpert.capture.rolling.blocks import in_blocks
+from onnxpert.capture.rolling.stopping import stopped
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
 from onnxpert.core.types import Captured, Loaded
@@ -53,16 +58,24 @@ class Walker:
         except LongLoopError as long:
             return rolled(loaded, long.axes, self._plainly) or forked(loaded, self._heard)
         except GuardOnDataDependentSymNode:
-            found = counted(loaded, self._in)
+            found = counted(loaded, self._in) or stopped(loaded, self._heard)
+            if found is None:
+                raise
+            return found
+        except (TooManyPathsError, SidesDifferError, UnlikeError):
+            found = stopped(loaded, self._heard)
             if found is None:
                 raise
             return found
         axes = frozen(captured)
         if not axes:
-            return captured
+            return in_blocks(loaded, captured, self._plainly, self._forked) or captured
         if any(branch.about_data for branch in captured.branches):
             return rolled(loaded, axes, self._flatly, SHORT) or captured
         return rolled(loaded, axes, self._plainly) or captured
+
+    def _forked(self, loaded: Loaded) -> Captured:
+        return forked(loaded, self._heard)
 
     def _flatly(self, loaded: Loaded) -> Captured:
         return flat(loaded, self._heard)
@@ -94,7 +107,7 @@ def record(
     """One run of the model under a recorder; `around` is what else has to be on meanwhile."""
     flat = Flat(loaded)
     recorder = make(new_fake_mode(), tensor_names(owner(loaded.module)), loaded.whole)
-    values = [enter(recorder, index, leaf) for index, leaf in enumerate(fed(loaded))]
+    values = entered(recorder, loaded)
     root = owner(loaded.module) or flat
     deeds = Deeds(root, lambda: recorder.modules[-1])
     with (
@@ -115,7 +128,7 @@ def record(
         loaded=loaded,
         written=tuple(changes.attributes),
         placeholders=tuple(recorder.custom.placeholders),
-        done=deeds.done(changes.attributes),
+        done=deeds.done(changes.attributes, changes.owners),
         dropped=flat.dropped,
-        reads=numbers_at(recorder.reads),
+        reads=(*numbers_at(recorder.reads), *texts_at(recorder.texts)),
     )

@@ -30,6 +30,7 @@ class Asked(StrEnum):
     ASSERTION = "assertion"  # ... for an assert
     NUMBER = "number"  # an int or a float of Python's own: range(n), a list index
     NUMPY = "numpy"  # an array
+    TEXT = "text"  # a number in words: str(n), f"{n}"
     CALL = "call"  # a call that cannot be followed
 
 

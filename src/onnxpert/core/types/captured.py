@@ -65,6 +65,9 @@ class Precondition:
     raises: str  # what the model raises otherwise
     location: Location | None  # of the condition
     raised: Location | None  # of what raises
+    condition: Any = field(
+        default=None, compare=False, repr=False
+    )  # of sizes, for sympy: what holds on every way through the model
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,5 +85,6 @@ class Loaded:
     states: tuple[StateLeaf, ...] = ()  # of a model whose state was made inputs and outputs
     stateful: Any = None  # that model as it was, for calls in a row
     unrolled: bool = False  # loops as the example runs them: rolled up, they were wrong
+    keeps_nan: bool = False  # extremes see a NaN as torch does: the proof found one that matters
     thorough: bool = False  # both sides of what libraries ask about sizes, too
     doubted: frozenset[str] = frozenset()  # or only of these, which the proof found not to hold

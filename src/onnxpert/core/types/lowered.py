@@ -101,6 +101,7 @@ class Symbol:
     upper: int | None
     example: int
     sources: tuple[tuple[str, int], ...] = ()  # (input name, axis)
+    bounded_at: Location | None = None  # the line of the model's that set an end of the range
 
 
 @dataclass(frozen=True, slots=True)

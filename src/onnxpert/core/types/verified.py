@@ -50,6 +50,7 @@ class Divergence:
     value: str
     location: Location | None
     detail: str
+    by_rounding: bool = False  # an order, among elements that only their last digits tell apart
 
 
 class Chance(StrEnum):
@@ -67,6 +68,7 @@ class Randomness:
     allowed: bool
     location: Location | None = None
     unwritten: tuple[int, ...] = ()  # outputs that are memory which nobody wrote
+    sided: bool = False  # drawn on a side of a branch, which the example need not take
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class Verified:
     runtime_error: str = ""  # the runtime refused the file
     location: Location | None = None
     randomness: Randomness | None = None
+    text: Location | None = None  # where the model writes a number of the data's in words
     branches: tuple[BranchTaken, ...] = ()
 
     @property

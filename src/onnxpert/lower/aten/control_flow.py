@@ -14,7 +14,7 @@ from torch import fx
 from torch._dispatch.python import enable_python_dispatcher
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from onnxpert.core.loops import counted_loop
+from onnxpert.core.loops import counted_loop, stopped_loop
 from onnxpert.lower.complex_pairs import REAL
 from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Refusal
@@ -138,18 +138,14 @@ def counted(
     carried: Sequence[ir.Value],
     others: Sequence[Any],
 ) -> tuple[ir.Value, ...]:
-    expected = _expected(op)
     states = _examples(body)[1 : 1 + len(carried)]
     start = [_typed(op, value, like) for value, like in zip(carried, states, strict=True)]
     inner = op.scope()
     turn, go_on = _formal(inner, "turn", torch.int64), _formal(inner, "go_on", torch.bool)
     formals = [_formal_like(inner, "carried", like) for like in states]
     results = _walked(inner, body, (turn, *formals, *others))
-    outputs = _outputs(inner, results, [*states, *expected[len(carried) :]])
-    for value, stacked in zip(outputs[len(carried) :], expected[len(carried) :], strict=True):
-        # All that the runtime has to go by when there is no turn at all.
-        sizes = [concrete(size) for size in stacked.shape[1:]]
-        value.shape = ir.Shape([size if isinstance(size, int) else None for size in sizes])
+    expected = _expected(op)
+    outputs = _turn_outputs(inner, results, states, expected)
     graph = _graph(inner, "body", (turn, go_on, *formals), [_copy(inner, go_on), *outputs])
     trips, always = op.scalar(count, torch.int64), op.const(True)
     final = op.emit(
@@ -158,6 +154,53 @@ def counted(
     final = final if isinstance(final, tuple) else (final,)
     many = _described(op, final, expected)
     return (*many[: len(carried)], *(_with_sizes(op, value) for value in many[len(carried) :]))
+
+
+@lowering(stopped_loop)
+def stopped(
+    op: Emitter,
+    body: fx.GraphModule,
+    go: Any,
+    carried: Sequence[ir.Value],
+    others: Sequence[Any],
+) -> tuple[ir.Value, ...]:
+    states = _examples(body)[1 : 1 + len(carried)]
+    start = [_typed(op, value, like) for value, like in zip(carried, states, strict=True)]
+    inner = op.scope()
+    turn, go_on = _formal(inner, "turn", torch.int64), _formal(inner, "go_on", torch.bool)
+    turned = _formal(inner, "turned", torch.int64)  # what the runtime counts it keeps to itself
+    formals = [_formal_like(inner, "carried", like) for like in states]
+    again, *results = _walked(inner, body, (turn, *formals, *others))
+    expected = _expected(op)
+    outputs = _turn_outputs(inner, results, states, expected[1:])
+    said = [*_outputs(inner, [again], [None]), inner.Add(turn, inner.const(1)), *outputs]
+    graph = _graph(inner, "body", (turn, go_on, turned, *formals), said)
+    final = op.emit(
+        "Loop",
+        None,
+        op.scalar(go, torch.bool),
+        op.const(0),
+        *start,
+        _outputs=1 + len(results),
+        **_attributes({"body": graph}),
+    )
+    final = final if isinstance(final, tuple) else (final,)
+    many = _described(op, final, expected)
+    kept = 1 + len(carried)
+    return (*many[:kept], *(_with_sizes(op, value) for value in many[kept:]))
+
+
+def _turn_outputs(
+    inner: Emitter, results: Sequence[Any], states: Sequence[Any], expected: Sequence[Any]
+) -> list[ir.Value]:
+    """What a turn carries on and leaves behind; `expected` is what the loop makes of them."""
+    count = len(states)
+    outputs = _outputs(inner, results, [*states, *expected[count:]])
+    for value, stacked in zip(outputs[count:], expected[count:], strict=True):
+        # All that the runtime has to go by when there is no turn at all.
+        sizes = [concrete(size) for size in stacked.shape[1:]]
+        value.shape = ir.Shape([size if isinstance(size, int) else None for size in sizes])
+    return outputs
 
 
 def _with_sizes(op: Emitter, stacked: ir.Value) -> ir.Value:

@@ -72,12 +72,23 @@ def matmul(op: Emitter, self: ir.Value, other: ir.Value) -> ir.Value:
         # ONNX Runtime leaves whatever lay in memory where a batch of products sums over nothing.
         sizes = product_shape(op.shape(self), op.shape(other))
         return op.expand(op.scalar(0, op.dtype(self)), sizes)
+    if op.rank(self) and op.shared.may_be_empty(op.shape(self)[-1]):
+        # The same, where other sizes are asked for as well: one more term, which is nothing.
+        self, other = _one_more(op, self, -1), _one_more(op, other, -2)
     if op.rank(other) == 1 and op.rank(self) >= 2:
         # ONNX Runtime fuses a transpose before a product with a vector, and gets it wrong (1.31):
         # the vector goes in as a column.
         column = in_wide(op, op.MatMul, self, op.unsqueeze(other, 1))
         return op.squeeze(column, -1)
     return in_wide(op, op.MatMul, self, other)
+
+
+def _one_more(op: Emitter, x: ir.Value, axis: int) -> ir.Value:
+    """A zero at the end of an axis; a vector has only one."""
+    sizes = [*op.shape(x)]
+    axis = axis if len(sizes) > 1 else -1
+    sizes[axis] = 1
+    return op.Concat(x, op.expand(op.scalar(0, op.dtype(x)), sizes), axis=axis)
 
 
 def _added(

@@ -13,7 +13,8 @@ from onnxpert.lower.aten.casting import converted
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import axes_of, call, chosen, floating, reduced
-from onnxpert.lower.symbols import Size, same
+from onnxpert.lower.shapes import product
+from onnxpert.lower.symbols import Size, is_static, may_be_zero, same
 
 aten = torch.ops.aten
 Dims = Any  # int | Sequence[int] | None
@@ -96,11 +97,21 @@ def mean_dim(
     op: Emitter, x: ir.Value, dim: Dims, keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> ir.Value:
     x = converted(op, x, dtype)
-    sizes = op.shape(x)
+    sizes = [op.shape(x)[axis] for axis in axes_of(op, x, dim)]
+    if [size for size in sizes if not is_static(size) and may_be_zero(size)]:
+        return _quotient(op, x, dim, keepdim, product(sizes))
     result = _over(op, "ReduceMean", x, dim, keepdim)
-    if [axis for axis in axes_of(op, x, dim) if same(sizes[axis], 0)]:
+    if [size for size in sizes if same(size, 0)]:
         return call(op, "Add", result, math.nan)  # the mean of nothing
     return result
+
+
+def _quotient(op: Emitter, x: ir.Value, dim: Dims, keepdim: bool, count: Size) -> ir.Value:
+    """The mean of what may be nothing: 0 / 0, where a runtime's own mean has no answer."""
+    own = op.dtype(x)
+    wide = own if own is torch.float64 else torch.float32
+    total = _over(op, "ReduceSum", op.cast(x, wide), dim, keepdim)
+    return op.cast(op.Div(total, op.scalar(count, wide)), own)
 
 
 @lowering(aten.nanmean.default)

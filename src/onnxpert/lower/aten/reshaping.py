@@ -12,7 +12,7 @@ from onnxpert.lower.aten.carriers import carried
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import Shape, broadcast, product
-from onnxpert.lower.symbols import Size, concrete
+from onnxpert.lower.symbols import Size, concrete, same
 
 aten = torch.ops.aten
 
@@ -116,7 +116,20 @@ def squeeze_dims(op: Emitter, x: ir.Value, dim: Sequence[int]) -> ir.Value:
     sizes = op.shape(x)
     axes = [axis % len(sizes) for axis in dim] if sizes else []
     ones = [axis for axis in axes if is_one(sizes[axis])]
+    if op.out is not None and len(sizes) - len(ones) != op.out.dim():
+        ones = _gone(sizes, axes, op.out.shape)
     return op.squeeze(x, *ones) if ones else x
+
+
+def _gone(sizes: Sequence[Size], axes: Sequence[int], left: Sequence[Size]) -> list[int]:
+    """Of sizes that vary, those that are 1 on this side of a branch, and so are not left."""
+    gone: list[int] = []
+    for axis, size in enumerate(sizes):
+        kept = axis - len(gone)
+        stays = kept < len(left) and same(left[kept], size)
+        if axis in axes and len(left) + len(gone) < len(sizes) and not stays:
+            gone.append(axis)
+    return gone
 
 
 @lowering(aten.atleast_1d.default)

@@ -11,6 +11,7 @@ import torch
 from onnxpert.lower.aten.counting import count
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
+from onnxpert.lower.shapes import product
 from onnxpert.lower.symbols import Size
 
 _ALL = 2**31 - 1  # boxes; the runtime counts them in 32 bits
@@ -56,7 +57,7 @@ def batched_nms(
     classes, plain = op.cast(idxs, torch.int64), op.cast(boxes, torch.float32)
     few = op.LessOrEqual(op.Size(plain), op.const(_FEW, torch.int64))
     least = op.const([_LEAST], torch.float32)
-    largest = op.ReduceMax(op.Concat(op.reshape(plain, (-1,)), least, axis=0), keepdims=0)
+    largest = op.ReduceMax(op.Concat(op.reshape(plain, (product(op.shape(plain)),)), least, axis=0), keepdims=0)
     step = op.Where(few, op.Add(largest, op.const(1.0, torch.float32)), op.const(0.0, torch.float32))
     moved = op.Add(plain, op.unsqueeze(op.Mul(op.cast(classes, torch.float32), step), 1))
     own = op.Where(few, op.const(0, torch.int64), classes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Asked, CaptureFailed, Hit, Severity
-from onnxpert.diagnose.causes import blockers
+from onnxpert.diagnose.causes import blockers, needed
 from onnxpert.diagnose.instead import of_array
 from onnxpert.diagnose.rule import rule
 
@@ -54,8 +54,10 @@ def value_taken_out(failed: CaptureFailed) -> Iterator[Hit]:
     Not repaired.
     """
     for blocker in blockers(failed, Asked.NUMPY):
+        places = (blocker.location, blocker.needed)
         yield Hit(
             "a value is taken out of a tensor, and NumPy or Python computes on with it",
             at=blocker.location,
-            help=of_array(blocker.location.code if blocker.location else ""),
+            help=of_array(" ".join(place.code for place in places if place is not None)),
+            notes=tuple(needed(blocker, "a value of Python's own")),
         )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from onnxpert.core.types import Asked, Blocker, CaptureFailed, Hit, Location, Severity
-from onnxpert.diagnose.causes import blockers
+from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity
+from onnxpert.diagnose.causes import blockers, needed
 from onnxpert.diagnose.instead import of_number
 from onnxpert.diagnose.rule import rule
 
@@ -66,15 +65,9 @@ def value_as_number(failed: CaptureFailed) -> Iterator[Hit]:
             "Python needs the value of a tensor as a number",
             at=blocker.location,
             help=of_number(_code(blocker.location), _code(blocker.needed or blocker.location)),
-            notes=tuple(_needed(blocker)),
+            notes=tuple(needed(blocker, "a number")),
         )
 
 
 def _code(place: Location | None) -> str:
     return "" if place is None else place.code
-
-
-def _needed(blocker: Blocker) -> Iterator[str]:
-    at, needed = blocker.location, blocker.needed
-    if at is not None and needed is not None and (at.file, at.line) != (needed.file, needed.line):
-        yield f"it has to be a number at {Path(needed.file).name}:{needed.line}: `{needed.code}`"

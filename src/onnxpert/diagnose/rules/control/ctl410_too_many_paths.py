@@ -73,8 +73,8 @@ def too_many_paths(failed: CaptureFailed) -> Iterator[Hit]:
 
 def _is_at(place: Location) -> Callable[[Blocker], bool]:
     def at(blocker: Blocker) -> bool:
-        there = blocker.location
-        is_same = there is not None and (there.file, there.line) == (place.file, place.line)
+        places = [each for each in (blocker.location, blocker.needed) if each is not None]
+        is_same = any((each.file, each.line) == (place.file, place.line) for each in places)
         return is_same and blocker.asked in (Asked.NUMBER, Asked.NUMPY, Asked.CALL)
 
     return at

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Number
 
+from onnxpert.core.flatten import is_tensor
 from onnxpert.core.types import Hit, Loaded, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -12,7 +14,7 @@ from onnxpert.diagnose.rule import rule
 def frozen_flag(loaded: Loaded) -> Iterator[Hit]:
     """
     ## What it does
-    Finds booleans and strings among the example inputs: the file has no input for them.
+    Finds booleans, strings and objects without tensors among the example inputs: the file has no input for them.
 
     ## Why it matters
     The file does what the flag of the example says, for ever.
@@ -55,3 +57,15 @@ def frozen_flag(loaded: Loaded) -> Iterator[Hit]:
                 at=loaded.source,
                 help=f"export once for each value of {leaf.path}, or make it a tensor",
             )
+        elif _is_object(leaf.value):
+            yield Hit(
+                f"{leaf.path} is a {type(leaf.value).__qualname__}, and the file keeps what the model "
+                "does with that one",
+                at=loaded.source,
+                help=f"export once for each {leaf.path}, or give the model the tensors that it makes",
+            )
+
+
+def _is_object(value: object) -> bool:
+    """Neither a tensor nor a number, which are other rules'."""
+    return value is not None and not isinstance(value, Number) and not is_tensor(value)

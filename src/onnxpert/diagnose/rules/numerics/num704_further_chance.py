@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from onnxpert.core.calls import calls
 from onnxpert.core.source import of_meta
 from onnxpert.core.types import Captured, Hit, Severity
 from onnxpert.diagnose.flow import draws
@@ -56,7 +57,7 @@ def further_chance(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Not repaired: give the noise as an input.
     """
-    drawing = [node for node in captured.root.graph.nodes if draws(node)]
+    drawing = [node for node in calls(captured.root) if draws(node)]
     drawing = [node for node in drawing if not is_stopped_by_eval(captured, node)]
     proven = captured.strategy != "scout"  # what the scout brings back is never proven
     named = drawing[0] if drawing and proven and not _drops_before(captured, drawing[0]) else None
@@ -73,7 +74,7 @@ def further_chance(captured: Captured) -> Iterator[Hit]:
 
 def _drops_before(captured: Captured, drawing: fx.Node) -> bool:
     """Whether a dropout that is on comes first: then that one is named, in words of its own."""
-    for node in captured.root.graph.nodes:
+    for node in calls(captured.root):
         if node is drawing:
             return False
         name = getattr(getattr(node.target, "overloadpacket", None), "__name__", "")

@@ -59,6 +59,13 @@ def bounded_dimension(bounded: Bounded) -> Iterator[Hit]:
     symbol = bounded.symbol
     ends = [f"at least {symbol.lower}"] if symbol.lower > 1 else []
     ends += [f"at most {symbol.upper}"] if symbol.upper is not None else []
+    if bounded.offered:
+        yield Hit(
+            f"the file takes {symbol.name} of {' and '.join(ends)}; the model may take more",
+            at=bounded.location,
+            help=f"ask for {symbol.name} by name in dynamic_shapes to learn what is in the way",
+        )
+        return
     yield Hit(
         f"the model takes {symbol.name} of {' and '.join(ends)}, and so does the file",
         at=bounded.location,

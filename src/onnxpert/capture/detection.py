@@ -1,0 +1,104 @@
+"""torchvision's functions that loop as often as the data say, in words that need no loop.
+
+`batched_nms` moves the classes of few boxes apart, and goes through those of many one by one: it is
+recorded whole, as an operator that is the same function to whoever runs it. `paste_masks_in_image`
+takes one mask after the other: each is resized by a product with two small matrices, so all of them
+are at once. The names are torchvision's own; tried on 0.29."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FunctionType
+from typing import Any
+
+import torch
+
+Tensor = torch.Tensor
+_NAME = "onnxpert::batched_nms"
+_HEADS = "torchvision.models.detection.roi_heads"
+
+
+@contextmanager
+def without_loops_over_data() -> Iterator[None]:
+    """While on, those functions do it in our way, under whatever name a model has imported them."""
+    with ExitStack() as stack:
+        plain = stack.enter_context(_recoded("torchvision.ops.boxes", "batched_nms", _suppressed))
+        if plain is not None:
+            _kernel().append(plain)
+        stack.enter_context(_recoded(_HEADS, "paste_masks_in_image", _pasted))
+        yield
+
+
+@contextmanager
+def _recoded(
+    home: str, name: str, ours: Callable[..., Any]
+) -> Iterator[Callable[..., Any] | None]:
+    """While on, a function runs other code; gives the function as it was, None if there is none."""
+    function = getattr(sys.modules.get(home), name, None)
+    if not isinstance(function, FunctionType):  # nobody has imported it, so nobody calls it
+        yield None
+        return
+    plain = function.__code__
+    function.__code__ = ours.__code__
+    try:
+        yield FunctionType(plain, function.__globals__, name, function.__defaults__)
+    finally:
+        function.__code__ = plain
+
+
+# ---- suppression -------------------------------------------------------------------------------
+
+
+def _suppressed(boxes: Any, scores: Any, idxs: Any, iou_threshold: Any) -> Any:
+    return torch.ops.onnxpert.batched_nms(boxes, scores, idxs, iou_threshold)
+
+
+@functools.cache
+def _kernel() -> list[Callable[..., Any]]:
+    """Defines the operator; gives the place of what it runs, which is the last one there."""
+    held: list[Callable[..., Any]] = []
+    torch.library.define(
+        _NAME, "(Tensor boxes, Tensor scores, Tensor idxs, float iou_threshold) -> Tensor"
+    )
+    torch.library.impl(_NAME, "CPU", lambda *args: held[-1](*args))
+
+    @torch.library.register_fake(_NAME)
+    def kept(boxes: Tensor, *_: Any) -> Tensor:
+        count = torch.library.get_ctx().new_dynamic_size()
+        return boxes.new_empty((count,), dtype=torch.int64)
+
+    return held
+
+
+# ---- masks -------------------------------------------------------------------------------------
+
+
+def _pasted(masks: Any, boxes: Any, img_shape: Any, padding: Any = 1) -> Any:
+    from onnxpert.capture.detection import pasted  # it runs among torchvision's names
+
+    return pasted(masks, boxes, img_shape, padding)
+
+
+def pasted(masks: Tensor, boxes: Tensor, img_shape: tuple[Any, Any], padding: int) -> Tensor:
+    """Masks of shape [boxes, 1, side, side] as large as the image, each in its box."""
+    heads: Any = sys.modules[_HEADS]
+    masks, scale = heads.expand_masks(masks, padding=padding)
+    boxes = heads.expand_boxes(boxes, scale).to(dtype=torch.int64)
+    left, top, right, bottom = boxes.unbind(1)
+    rows = _weights(top, bottom, img_shape[0], masks.shape[-2], masks.dtype)
+    columns = _weights(left, right, img_shape[1], masks.shape[-1], masks.dtype)
+    return (rows @ masks[:, 0] @ columns.transpose(1, 2))[:, None]
+
+
+def _weights(first: Tensor, last: Tensor, size: Any, count: int, dtype: torch.dtype) -> Tensor:
+    """How much each of `count` values has of each place in the image, as they are spread from the
+    first to the last: a straight line between neighbours, and nothing outside."""
+    places = torch.arange(size) - first[:, None]
+    extent = (last - first + 1).clamp(min=1)[:, None]
+    at = (places.to(dtype) + 0.5) * (count / extent.to(dtype)) - 0.5
+    distance = at.clamp(0, count - 1)[:, :, None] - torch.arange(count, dtype=dtype)
+    inside = (places >= 0) & (places <= (last - first)[:, None])
+    return (1 - distance.abs()).clamp(min=0) * inside[:, :, None].to(dtype)

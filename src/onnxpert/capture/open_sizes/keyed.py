@@ -1,0 +1,95 @@
+"""Tables kept by size: `self.masks[n]` takes a size for its key, where torch would not hash one.
+
+A size that varies is found under itself. Against the numbers that are keys already it is compared one
+by one, which is a question about the size like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+_MOST_KEYS = 8  # a table of more numbers is no cache
+
+
+class Table(dict[Any, Any]):
+    """A dict that takes sizes for keys, alone or in a tuple."""
+
+    def __init__(self, plain: dict[Any, Any]) -> None:
+        super().__init__(plain)
+        self._open: dict[Any, Any] = {}  # by the expressions of the sizes
+
+    def __contains__(self, key: Any) -> bool:
+        if not _is_open(key):
+            return super().__contains__(key)
+        return _spelled(key) in self._open or any(_equal(key, known) for known in self)
+
+    def __getitem__(self, key: Any) -> Any:
+        if not _is_open(key):
+            return super().__getitem__(key)
+        if _spelled(key) in self._open:
+            return self._open[_spelled(key)]
+        return super().__getitem__(next((known for known in self if _equal(key, known)), str(key)))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if _is_open(key):
+            self._open[_spelled(key)] = value
+        else:
+            super().__setitem__(key, value)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self[key] if key in self else default
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+
+def _is_open(key: Any) -> bool:
+    if isinstance(key, tuple):
+        return any(map(_is_open, key))
+    return isinstance(key, torch.SymInt)
+
+
+def _spelled(key: Any) -> Any:
+    if isinstance(key, tuple):
+        return tuple(map(_spelled, key))
+    return ("size", str(key.node.expr)) if isinstance(key, torch.SymInt) else key
+
+
+def _equal(key: Any, known: Any) -> bool:
+    if isinstance(key, tuple) and isinstance(known, tuple) and len(key) == len(known):
+        return all(_equal(one, other) for one, other in zip(key, known, strict=True))
+    if isinstance(key, tuple) or isinstance(known, tuple):
+        return False
+    return bool(key == known) if type(key) in (int, torch.SymInt) else key is known or key == known
+
+
+@contextmanager
+def open_tables(root: torch.nn.Module) -> Iterator[None]:
+    """While on, the small dicts that modules hold take sizes for keys; what is put there is gone after."""
+    torchs = vars(torch.nn.Module())  # parameters, hooks and such, which every module has
+    found = [
+        (module, name, value)
+        for module in root.modules()
+        for name, value in vars(module).items()
+        if type(value) is dict and name not in torchs and _is_small(value)
+    ]
+    for module, name, value in found:
+        vars(module)[name] = Table(value)
+    try:
+        yield
+    finally:
+        for module, name, value in found:
+            table = vars(module).get(name)
+            if isinstance(table, Table):
+                value.clear()
+                value.update(table)
+                vars(module)[name] = value
+
+
+def _is_small(table: dict[Any, Any]) -> bool:
+    return len(table) <= _MOST_KEYS and all(isinstance(key, (int, tuple)) for key in table)

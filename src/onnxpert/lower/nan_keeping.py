@@ -1,0 +1,62 @@
+"""Extremes that see a NaN as torch does; runtimes pass over it.
+
+It takes a second look at every element, so that a file has it only where the proof found a NaN that
+matters. A NaN is beyond every number: the largest, the smallest, the first of a descending order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+_REDUCED = frozenset({"ReduceMax", "ReduceMin"})
+_PLACED = frozenset({"ArgMax", "ArgMin"})
+_POOLED = frozenset({"MaxPool", "GlobalMaxPool"})
+BLIND = _REDUCED | _PLACED | _POOLED | {"TopK"}  # to a NaN
+
+
+def seeing(op: Any, op_type: str, first: Any, outputs: int) -> Callable[..., Any] | None:
+    """How to write an operator so that it sees a NaN; None: as it is."""
+    if not op.shared.keeps_nan or op_type not in BLIND or not isinstance(first, ir.Value):
+        return None
+    if not op.dtype(first).is_floating_point:
+        return None
+    if op_type == "TopK":
+        return _sorted
+    if op_type in _PLACED:
+        return functools.partial(_placed, op_type)
+    return functools.partial(_found, op_type, outputs)
+
+
+def _found(name: str, outputs: int, op: Any, x: ir.Value, *rest: Any, **attributes: Any) -> Any:
+    plain = op.emit(name, x, *rest, _outputs=outputs, _as_it_is=True, **attributes)
+    marks = op.cast(op.IsNaN(x), torch.float32 if name in _POOLED else torch.int32)
+    same = name if name in _POOLED else "ReduceMax"
+    some = op.cast(op.emit(same, marks, *rest, _as_it_is=True, **attributes), torch.bool)
+    nan = op.scalar(torch.nan, op.dtype(x))
+    if outputs == 1:
+        return op.Where(some, nan, plain)
+    return (op.Where(some, nan, plain[0]), *plain[1:])
+
+
+def _placed(name: str, op: Any, x: ir.Value, axis: int = 0, **attributes: Any) -> Any:
+    marks = op.cast(op.IsNaN(x), torch.int32)
+    given = {"axis": axis, **attributes}
+    some = op.reduce("ReduceMax", marks, [axis], keepdims=bool(attributes.get("keepdims", 1)))
+    first = op.emit("ArgMax", marks, _as_it_is=True, **given)
+    return op.Where(
+        op.cast(some, torch.bool), first, op.emit(name, x, _as_it_is=True, **given)
+    )
+
+
+def _sorted(op: Any, x: ir.Value, k: Any, axis: int = -1, **attributes: Any) -> Any:
+    """Ordered by numbers: the largest there is stands for infinity, and infinity for NaN."""
+    dtype = op.dtype(x)
+    most = op.scalar(torch.finfo(dtype).max, dtype)
+    beyond = op.scalar(torch.inf, dtype)
+    keys = op.Where(op.IsNaN(x), beyond, op.Where(op.Equal(x, beyond), most, x))
+    _, places = op.emit("TopK", keys, k, _outputs=2, _as_it_is=True, axis=axis, **attributes)
+    return op.GatherElements(x, places, axis=axis), places

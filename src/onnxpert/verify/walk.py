@@ -1,0 +1,103 @@
+"""A captured graph run on real values: its symbols are what these make them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_COND = torch.ops.higher_order.cond
+_WHILE = torch.ops.higher_order.while_loop
+_MOST_TURNS = 10_000
+
+
+class Walk:
+    """One run."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[Any, Any] = {}  # symbol -> its value
+
+    def run(self, root: Any, given: Iterable[Any]) -> Sequence[Any]:
+        steps = self.steps(root, given)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+
+    def steps(
+        self, root: Any, given: Iterable[Any]
+    ) -> Generator[tuple[fx.Node, Any], None, Sequence[Any]]:
+        """Each call of the graph with its result, as it is made; gives the outputs."""
+        values: dict[fx.Node, Any] = {}
+        inputs = iter(given)
+        last = {used: node for node in root.graph.nodes for used in node.all_input_nodes}
+        for node in root.graph.nodes:
+            if node.op == "output":
+                return self._concrete(fx.map_arg(node.args[0], values.__getitem__))  # type: ignore[no-any-return]
+            if node.op == "placeholder":
+                values[node] = next(inputs)
+            elif node.op == "get_attr":
+                values[node] = getattr(root, str(node.target))
+            else:
+                args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
+                values[node] = self._call(node, self._concrete(args), self._concrete(kwargs))
+            self._learn(node.meta.get("val"), values[node])
+            if node.op == "call_function":
+                yield node, values[node]
+            for used in node.all_input_nodes:
+                if last[used] is node:
+                    del values[used]
+        return ()
+
+    def took(self, node: fx.Node, side: bool) -> None:
+        """Which side of a branch this run takes."""
+
+    def _call(self, node: fx.Node, args: Any, kwargs: Any) -> Any:
+        if node.target is _COND:
+            condition, yes, no, operands = args
+            side = bool(condition)
+            self.took(node, side)
+            return self.run(yes if side else no, operands)
+        if node.target is _WHILE:
+            test, body, carried, others = args
+            for _ in range(_MOST_TURNS):
+                if not self.run(test, (*carried, *others))[0]:
+                    break
+                carried = self.run(body, (*carried, *others))
+            return carried
+        if node.target is operator.getitem:
+            return args[0][args[1]]
+        return node.target(*args, **kwargs)  # type: ignore[operator]
+
+    def _learn(self, example: Any, value: Any) -> None:
+        """Symbols get the value they have at this input; in a loop, in this turn."""
+        if isinstance(example, torch.Tensor) and isinstance(value, torch.Tensor):
+            for size, known in zip(example.shape, value.shape, strict=False):
+                self._learn(size, known)
+        elif isinstance(example, _SYMBOLS):
+            expr = example.node.expr
+            if expr.is_Symbol:
+                self._sizes[expr] = sympy.sympify(value)
+            elif expr.is_Relational and expr.lhs.is_Symbol:  # a truth value, compared with 1
+                self._sizes[expr.lhs] = sympy.Integer(int(value))
+        elif isinstance(example, (list, tuple)) and isinstance(value, (list, tuple)):
+            for each, known in zip(example, value, strict=False):
+                self._learn(each, known)
+
+    def _concrete(self, value: Any) -> Any:
+        if isinstance(value, _SYMBOLS):
+            found = value.node.expr.xreplace(self._sizes)
+            if isinstance(value, torch.SymBool):
+                return bool(found)
+            return int(found) if isinstance(value, torch.SymInt) else float(found)
+        if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+            return type(value)(self._concrete(item) for item in value)
+        if isinstance(value, dict):
+            return {key: self._concrete(item) for key, item in value.items()}
+        return value

@@ -1,0 +1,40 @@
+"""Kernels that do not look at the sizes they are given: other sizes are not tried on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import onnxpert
+
+_ALL = torch.export.Dim.AUTO
+
+
+def _axes(*tensors: torch.Tensor) -> Any:
+    return tuple(dict.fromkeys(range(tensor.dim()), _ALL) for tensor in tensors)
+
+
+def test_a_row_of_offsets_for_every_row_of_data(tmp_path: Path) -> None:
+    def model(data: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        return torch.segment_reduce(data, "sum", offsets=offsets, axis=1)
+
+    args = (torch.randn(4, 5, 3), torch.tensor([[0, 2, 5]]).repeat(4, 1))
+    report = onnxpert.export(model, args, tmp_path / "m.onnx", dynamic_shapes=_axes(*args))
+    data, offsets = report.inputs
+    assert data.shape[0] == offsets.shape[0]
+    assert data.shape[1] != offsets.shape[1]
+
+
+def test_attention_of_as_many_heads(tmp_path: Path) -> None:
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+
+    def model(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = kernel(query, key, key)[0]
+        return result
+
+    args = (torch.randn(2, 4, 3, 8), torch.randn(2, 4, 6, 8))
+    report = onnxpert.export(model, args, tmp_path / "m.onnx", dynamic_shapes=_axes(*args))
+    query, key = report.inputs
+    assert [query.shape[axis] == key.shape[axis] for axis in range(4)] == [True, True, False, True]
