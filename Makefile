@@ -62,7 +62,7 @@ mixtures: $(READY) ## random models in random dtypes, write docs/random-models.m
 	$(PY) conformance/mixtures/run.py $(ARGS)
 
 releases: $(READY) ## try files in real older releases of ONNX Runtime, write docs/versions.md
-	$(PY) tools/try_releases.py 1.17 1.20 1.23 --work build/releases --write $(ARGS)
+	$(PY) tools/try_releases.py 1.17 1.20 1.23 --opsets --work build/releases --write $(ARGS)
 
 targets: $(if $(filter $(BENCH_TORCH),$(TORCH)),$(ZOO_READY),$(READY)) ## try ten models on every target, write docs/targets.md
 	$(PY) tools/try_targets.py --write $(ARGS)

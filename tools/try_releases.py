@@ -3,20 +3,23 @@
     python tools/try_releases.py 1.17 1.20 1.23 --work /tmp/releases
 
 Each release gets a virtual environment below --work (kept for the next time), with the newest patch
-release that the package index has. Ten models are exported with `runtime_version=`, run in that
-environment on their example, and compared with torch. --write puts the table into
-docs/versions.md."""
+release that the package index has. Models are exported with `runtime_version=`, run in that
+environment on their example, and compared with torch; the last column is the installed release.
+--opsets exports each of them at every opset from 13 on, and has the installed release prove it.
+--write puts the tables into docs/versions.md."""
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -28,7 +31,7 @@ from onnxpert.core.tolerance import tolerance
 
 F = nn.functional
 PAGE = Path(__file__).parent.parent / "docs" / "versions.md"
-BEGIN, END = "<!-- releases -->", "<!-- end of releases -->"
+OPSETS = range(13, 27)
 _RUN = """
 import json, sys
 import numpy as np, onnxruntime as ort
@@ -76,8 +79,14 @@ class Tagger(nn.Module):
         return self.last(self.cells(x)[0])
 
 
-def models() -> dict[str, tuple[nn.Module, torch.Tensor, str]]:
-    """Name -> model, example, the dtype it computes in."""
+class Trial(NamedTuple):
+    model: nn.Module
+    example: torch.Tensor
+    computed_in: str = "float32"
+    quantize: str = ""
+
+
+def models() -> dict[str, Trial]:
     image, rows, words = torch.randn(2, 3, 8, 8), torch.randn(3, 6), torch.randn(2, 5, 8)
     conv = nn.Sequential(
         nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU6(), nn.MaxPool2d(2), nn.Hardswish()
@@ -85,18 +94,43 @@ def models() -> dict[str, tuple[nn.Module, torch.Tensor, str]]:
     group = nn.Sequential(
         nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.SiLU(), nn.Upsample(scale_factor=2)
     )
+    narrow = nn.Sequential(nn.Linear(6, 64), nn.ReLU(), nn.Linear(64, 4))
     return {
-        "convolutions": (conv, image, "float32"),
-        "group norm": (group, image, "float32"),
-        "transformer": (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), words, "float32"),
-        "attention": (Calls(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True)), words, "float32"),
-        "LSTM": (Tagger(), words, "float32"),
-        "selection": (Calls(lambda x: (x.topk(2), x[x > 0], x.argsort(), x.cumsum(1))), rows, "float32"),
-        "resize": (Calls(lambda x: F.interpolate(x, (5, 5), mode="bilinear", antialias=True)), image, "float32"),
-        "norms": (nn.Sequential(nn.LayerNorm(6), nn.GELU(), nn.RMSNorm(6), nn.Softmax(-1)), rows, "float32"),
-        "float16": (InHalf(torch.float16), image, "float16"),
-        "bfloat16": (InHalf(torch.bfloat16), image, "bfloat16"),
+        "convolutions": Trial(conv, image),
+        "group norm": Trial(group, image),
+        "transformer": Trial(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), words),
+        "attention": Trial(Calls(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True)), words),
+        "LSTM": Trial(Tagger(), words),
+        "selection": Trial(Calls(lambda x: (x.topk(2), x[x > 0], x.argsort(), x.cumsum(1))), rows),
+        "resize": Trial(Calls(lambda x: F.interpolate(x, (5, 5), mode="bilinear", antialias=True)), image),
+        "norms": Trial(nn.Sequential(nn.LayerNorm(6), nn.GELU(), nn.RMSNorm(6), nn.Softmax(-1)), rows),
+        "float16": Trial(InHalf(torch.float16), image, "float16"),
+        "bfloat16": Trial(InHalf(torch.bfloat16), image, "bfloat16"),
+        "quantised in torch, static": Trial(static(narrow, rows), rows),
+        "quantised in torch, dynamic": Trial(dynamic(narrow), rows),
+        "int8-dynamic": Trial(narrow, rows, quantize="int8-dynamic"),
+        "int8-static": Trial(conv, image, quantize="int8-static"),
+        "int4-weight": Trial(narrow, rows, quantize="int4-weight"),
     }  # fmt: skip
+
+
+def static(model: nn.Module, example: torch.Tensor) -> nn.Module:
+    """As eager mode quantises a model: observed, and converted."""
+    from torch.ao import quantization
+
+    with warnings.catch_warnings(action="ignore"):  # what torch says of torch.ao's future
+        wrapped = quantization.QuantWrapper(copy.deepcopy(model).eval())
+        wrapped.qconfig = quantization.get_default_qconfig("x86")
+        watched = quantization.prepare(wrapped)
+        watched(example)
+        return quantization.convert(watched)
+
+
+def dynamic(model: nn.Module) -> nn.Module:
+    from torch.ao import quantization
+
+    with warnings.catch_warnings(action="ignore"):
+        return quantization.quantize_dynamic(model.eval(), {nn.Linear}, dtype=torch.qint8)
 
 
 def environment(release: str, work: Path) -> Path:
@@ -116,52 +150,115 @@ def environment(release: str, work: Path) -> Path:
 
 def tried(python: Path, release: str, name: str, work: Path) -> str:
     """`ok` with the largest difference, or what went wrong, in a few words."""
-    model, x, computed_in = models()[name]
-    model.eval()
+    trial = models()[name]
+    trial.model.eval()
     path, feeds, answers = (work / f"m.{kind}" for kind in ("onnx", "npz", "out.npz"))
-    report = onnxpert.export(model, (x,), path, input_names=["x"], runtime_version=release)
-    np.savez(feeds, x=x.numpy())
+    report = onnxpert.export(
+        trial.model, (trial.example,), path, input_names=["x"], **_options(trial, release)
+    )
+    np.savez(feeds, x=trial.example.numpy())
     done = subprocess.run(
         [python, "-c", _RUN, path, feeds, answers], capture_output=True, text=True, check=False
     )
     if done.returncode:
         return "refused: " + done.stderr.strip().splitlines()[-1][:120]
     with torch.no_grad():
-        wanted = [leaf for _, leaf in flatten_outputs(model(x))]
-    got = list(np.load(answers).values())
+        wanted = [leaf for _, leaf in flatten_outputs(trial.model(trial.example))]
+    got = [torch.from_numpy(one) for one in np.load(answers).values()]
     furthest = max(
-        float((torch.from_numpy(a).double() - b.double()).abs().max())
-        for a, b in zip(got, wanted, strict=True)
+        float((a.double() - b.double()).abs().max()) for a, b in zip(got, wanted, strict=True)
     )
-    relative, absolute = tolerance(computed_in)
-    largest = max(float(one.abs().max()) for one in wanted)
-    word = "ok" if furthest <= (relative + absolute) * max(largest, 1) else "differs"
+    word = "ok" if _agree(trial, got, wanted, furthest) else "differs"
     return f"{word}, {furthest:.0e} (opset {report.opset}, {json.loads(done.stdout)})"
+
+
+def _options(trial: Trial, release: str) -> dict[str, Any]:
+    wish: dict[str, Any] = {"quantize": trial.quantize} if trial.quantize else {}
+    return {**wish, "runtime_version": release} if release else wish
+
+
+def _agree(trial: Trial, got: Any, wanted: Any, furthest: float) -> bool:
+    if trial.quantize:  # the bound of the option, a share of the norm
+        bound = 0.25 if trial.quantize == "int4-weight" else 0.1
+        return all(float((a - b).norm() / b.norm()) <= bound for a, b in zip(got, wanted, strict=True))
+    relative, absolute = tolerance(trial.computed_in)
+    largest = max(float(one.abs().max()) for one in wanted)
+    return furthest <= (relative + absolute) * max(largest, 1)
+
+
+def by_release(releases: list[str], work: Path) -> tuple[list[str], int]:
+    lines = [
+        f"| model | {' | '.join((*releases, 'installed'))} |",
+        "| --- |" + " --- |" * (len(releases) + 1),
+    ]
+    pythons = {release: environment(release, work) for release in releases}
+    pythons[""] = Path(sys.executable)
+    bad = 0
+    for name in models():
+        cells = [tried(python, release, name, work) for release, python in pythons.items()]
+        bad += sum(not cell.startswith("ok") for cell in cells)
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+        sys.stdout.write(lines[-1] + "\n")
+        sys.stdout.flush()
+    return lines, bad
+
+
+def by_opset(work: Path) -> list[str]:
+    """At which opsets a model is exported and proven, and what it says at the others."""
+    lines = ["| model | proven at opsets | refused at |", "| --- | --- | --- |"]
+    for name, trial in models().items():
+        proven: list[int] = []
+        refused: dict[str, list[int]] = {}
+        for opset in OPSETS:
+            try:
+                onnxpert.export(
+                    trial.model.eval(), (trial.example,), work / "m.onnx",
+                    opset_version=opset, **_options(trial, ""),
+                )  # fmt: skip
+                proven.append(opset)
+            except onnxpert.ExportError as error:
+                said = "; ".join(
+                    dict.fromkeys(f.message for f in error.report.findings if f.blocks)
+                )
+                refused.setdefault(said, []).append(opset)
+        told = "; ".join(f"{_span(opsets)}: {said}" for said, opsets in refused.items())
+        lines.append(f"| {name} | {_span(proven)} | {told} |")
+        sys.stdout.write(lines[-1] + "\n")
+        sys.stdout.flush()
+    return lines
+
+
+def _span(opsets: list[int]) -> str:
+    if not opsets:
+        return "none"
+    whole = opsets == list(range(opsets[0], opsets[-1] + 1)) and len(opsets) > 1
+    return f"{opsets[0]} to {opsets[-1]}" if whole else ", ".join(map(str, opsets))
+
+
+def _put(mark: str, lines: list[str]) -> None:
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(f"<!-- {mark} -->")
+    after = rest.partition(f"<!-- end of {mark} -->")[2]
+    body = "\n".join(lines)
+    text = f"{before}<!-- {mark} -->\n{body}\n<!-- end of {mark} -->{after}"
+    PAGE.write_text(text, encoding="utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("releases", nargs="+")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "releases")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/versions.md")
+    parser.add_argument("--opsets", action="store_true", help="try every opset as well")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/versions.md")
     asked = parser.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
-    lines = [
-        f"| model | {' | '.join(asked.releases)} |",
-        "| --- |" + " --- |" * len(asked.releases),
-    ]
-    bad = 0
-    pythons = {release: environment(release, asked.work) for release in asked.releases}
-    for name in models():
-        cells = [tried(pythons[release], release, name, asked.work) for release in asked.releases]
-        bad += sum(not cell.startswith("ok") for cell in cells)
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-        sys.stdout.write(lines[-1] + "\n")
+    lines, bad = by_release(asked.releases, asked.work)
     if asked.write:
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        after = rest.partition(END)[2]
-        PAGE.write_text(f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{after}")
+        _put("releases", lines)
+    if asked.opsets:
+        lines = by_opset(asked.work)
+        if asked.write:
+            _put("opsets", lines)
     return 1 if bad else 0
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "Safety",
     "Severity",
     "Stateful",
+    "UsageError",
     "__version__",
     "check",
     "diagnose",
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from onnxpert.core.errors import ExportError
+    from onnxpert.core.errors import ExportError, UsageError
     from onnxpert.core.types import Finding, Safety, Severity
     from onnxpert.diagnose.rule import rule
     from onnxpert.engine.api import check, diagnose, explain, export, verify
@@ -56,6 +57,7 @@ _HOMES = {
     "Severity": "onnxpert.core.types",
     "Safety": "onnxpert.core.types",
     "ExportError": "onnxpert.core.errors",
+    "UsageError": "onnxpert.core.errors",
     "rule": "onnxpert.diagnose.rule",
     "repair": "onnxpert.repair.repair",
     "lowering": "onnxpert.lower.lowering",

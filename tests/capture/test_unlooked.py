@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import onnx
 import torch
 
 import onnxpert
@@ -16,15 +17,20 @@ def _axes(*tensors: torch.Tensor) -> Any:
     return tuple(dict.fromkeys(range(tensor.dim()), _ALL) for tensor in tensors)
 
 
+def _shapes(folder: Path) -> list[list[str]]:
+    given = onnx.load(folder / "m.onnx").graph.input
+    return [[dim.dim_param for dim in one.type.tensor_type.shape.dim] for one in given]
+
+
 def test_a_row_of_offsets_for_every_row_of_data(tmp_path: Path) -> None:
     def model(data: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
         return torch.segment_reduce(data, "sum", offsets=offsets, axis=1)
 
     args = (torch.randn(4, 5, 3), torch.tensor([[0, 2, 5]]).repeat(4, 1))
-    report = onnxpert.export(model, args, tmp_path / "m.onnx", dynamic_shapes=_axes(*args))
-    data, offsets = report.inputs
-    assert data.shape[0] == offsets.shape[0]
-    assert data.shape[1] != offsets.shape[1]
+    onnxpert.export(model, args, tmp_path / "m.onnx", dynamic_shapes=_axes(*args))
+    data, offsets = _shapes(tmp_path)
+    assert data[0] == offsets[0]
+    assert data[1] != offsets[1]
 
 
 def test_attention_of_as_many_heads(tmp_path: Path) -> None:
@@ -35,6 +41,6 @@ def test_attention_of_as_many_heads(tmp_path: Path) -> None:
         return result
 
     args = (torch.randn(2, 4, 3, 8), torch.randn(2, 4, 6, 8))
-    report = onnxpert.export(model, args, tmp_path / "m.onnx", dynamic_shapes=_axes(*args))
-    query, key = report.inputs
-    assert [query.shape[axis] == key.shape[axis] for axis in range(4)] == [True, True, False, True]
+    onnxpert.export(model, args, tmp_path / "m.onnx", dynamic_shapes=_axes(*args))
+    query, key = _shapes(tmp_path)
+    assert [query[axis] == key[axis] for axis in range(4)] == [True, True, False, True]

@@ -78,3 +78,19 @@ def test_position_sensitive_roi_pool() -> None:
         _regions(6),
         dynamic="auto",
     )
+
+
+def _classed(number: int, classes: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(number)
+    scores = torch.rand(number, generator=generator)
+    return _boxes(number), scores, torch.randint(-1, classes, (number,), generator=generator)
+
+
+def test_batched_nms_of_few_and_of_many_boxes() -> None:
+    """torchvision has a way for each, which come out differently."""
+    assert_same(
+        lambda b, s, i: ops.batched_nms(b, s, i, 0.2),
+        *_classed(40, 3),
+        dynamic=({0: "n"}, {0: "n"}, {0: "n"}),
+        others=[_classed(number, 3) for number in (0, 1, 1000, 1001, 1500)],
+    )

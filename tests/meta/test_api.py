@@ -25,6 +25,7 @@ PUBLIC = {
     "Severity",
     "Safety",
     "ExportError",
+    "UsageError",
     "Refusal",
     "Stateful",
     "rule",

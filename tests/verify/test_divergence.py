@@ -160,3 +160,26 @@ def test_many_values_are_compared_a_batch_at_a_time(
     monkeypatch.setattr(divergence, "MOST_BYTES", 1)
     path, lowered = make("Sigmoid")
     assert run(net, load, path, lowered)[1].node == "second"
+
+
+@pytest.mark.parametrize(
+    ("places", "second", "is_rounding"),
+    [
+        ([4, 2, 0], 4.0, True),  # two that are equal but for the last digit
+        ([4, 0, 2], 4.0, False),  # two that are not
+        ([2, 4, 7], 4.0, True),  # and behind the last may be an equal one
+        ([7, 4, 0], 4.0, False),
+        ([4, 2, 0], 3.5, False),  # the scores themselves are wrong
+    ],
+)
+def test_an_order_that_rounding_decides_is_told_from_a_wrong_one(
+    places: list[int], second: float, is_rounding: bool
+) -> None:
+    node = helper.make_node("TopK", ["x", "k"], ["scores", "places"], axis=1)
+    tied = torch.tensor([[4.0, 4.0 - 4e-7, 1.0]])
+    batch = [("scores", tied), ("places", torch.tensor([[2, 4, 0]]))]
+    answers: Any = {
+        "scores": np.array([[4.0, second, 1.0]], np.float32),
+        "places": np.array([places]),
+    }
+    assert divergence._is_by_rounding(node, batch, answers) is is_rounding

@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 import torch
 
+from onnxpert.capture.forgetting import forgetting
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.state import restore, snapshot
 from onnxpert.core.belongings import Table, of_variables
@@ -106,6 +107,7 @@ class Deeds:
             # Last of all, when nothing is watched any more.
             stack.callback(self._look_deeper, [table for tables in held for table in tables])
             stack.callback(self._look_back, before)
+            stack.enter_context(forgetting(modules))
             self._watch_calls(stack, modules)
             self._dated(stack, modules)
             stack.enter_context(patch.object(torch.nn.Module, "__setattr__", self._assigning()))

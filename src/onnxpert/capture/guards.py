@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+import sympy
+
 from onnxpert.capture.places import Place
 from onnxpert.capture.reasoning import Frugal
 from onnxpert.core.source import location
@@ -18,7 +20,8 @@ def guards_of(environment: Any) -> tuple[Guard, ...]:
         return ()
     found = []
     if isinstance(environment, Frugal) and environment.definitions:
-        environment.guards[:] = map(environment.spelled_out_guard, environment.guards)
+        spelled = map(environment.spelled_out_guard, environment.guards)
+        environment.guards[:] = [guard for guard in spelled if guard.expr != sympy.true]
     for guard in environment.guards:
         symbols = tuple(sorted(str(symbol) for symbol in guard.expr.free_symbols))
         found.append(Guard(str(guard.expr), symbols, _line(guard.sloc)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -64,9 +63,9 @@ def as_text(note: Callable[[Location | None], None], place: Callable[[], Any]) -
         return str(symbol)
 
     with ExitStack() as stack:
-        for kind, name in itertools.product((torch.SymInt, torch.SymFloat), ("__str__", "__repr__")):
-            stack.enter_context(patch.object(kind, name, noting(getattr(kind, name))))
         for kind in (torch.SymInt, torch.SymFloat):
+            for name in ("__str__", "__repr__"):
+                stack.enter_context(patch.object(kind, name, noting(getattr(kind, name))))
             stack.enter_context(patch.object(kind, "__format__", formatted))
         yield
 

@@ -42,9 +42,20 @@ class Frugal(ShapeEnv):
         expr = self.spelled_out(guard.expr)
         return guard if expr is guard.expr else guard._replace(expr=expr)
 
+    def settled(self, expr: Expr) -> bool | None:
+        """The answer to whether a size is what it is defined to be; None to all else."""
+        if not isinstance(expr, sympy.Eq | sympy.Ne):
+            return None
+        if self.definitions.keys().isdisjoint(expr.free_symbols):
+            return None
+        apart = self.spelled_out(expr.lhs) - self.spelled_out(expr.rhs)
+        return isinstance(expr, sympy.Eq) if sympy.expand_mul(apart) == 0 else None
+
     def evaluate_expr(
         self, orig_expr: Expr, hint: Number | None = None, *rest: Any, **options: Any
     ) -> Any:
+        if (answer := self.settled(orig_expr)) is not None:
+            return sympy.sympify(answer)
         return _evaluated(self, super().evaluate_expr, (orig_expr, hint, *rest), options)
 
     def assume(self, condition: Expr) -> None:

@@ -18,9 +18,10 @@ from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from onnxpert.capture.detection import without_loops_over_data
 from onnxpert.capture.autocast import Autocast
 from onnxpert.capture.custom import Custom, Mark
+from onnxpert.capture.data_attribute import DataAttribute
+from onnxpert.capture.detection import without_loops_over_data
 from onnxpert.capture.fakes import FAKES
 from onnxpert.capture.guards import sizes_named
 from onnxpert.capture.inner import bodies
@@ -276,6 +277,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self.quantised.lifted(value) if value.is_quantized else self._lift(value)
         return value
 
+    def owns(self, value: Any) -> bool:
+        """Whether it is a parameter or a buffer of the model's own, and not what stands in for it."""
+        return id(value) in self._names
+
     def _is_ours(self, value: torch.Tensor) -> bool:
         return isinstance(value, FakeTensor) and value.fake_mode is self.fake_mode
 
@@ -405,6 +410,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(FullWindows())
         stack.enter_context(OpenLists())
         stack.enter_context(OpenIndices())
+        stack.enter_context(DataAttribute(recorder))
         stack.enter_context(OpenSteps())
         stack.enter_context(recorder.autocast)
         stack.enter_context(scans_in_order())

@@ -32,6 +32,8 @@ def untouched(module: object, *, buffers: bool = False) -> Iterator[Changes]:
     # Quantised ones cannot all be copied, and nothing writes to them.
     plain = [b for b in module.buffers() if not b.is_quantized] if buffers else []
     kept = [(b, b._version, b.detach().clone()) for b in plain]
+    # `weight.data = ...` leaves the tensor and changes what is in it.
+    contents = [(t, t.data) for t in (*module.parameters(), *module.buffers())]
     try:
         yield changes
     finally:
@@ -43,6 +45,9 @@ def untouched(module: object, *, buffers: bool = False) -> Iterator[Changes]:
                 changes.attributes.append(change.name)
                 changes.owners[change.name] = (change.owner, change.attribute)
             table.restore()
+        for tensor, content in contents:
+            if tensor.untyped_storage()._cdata != content.untyped_storage()._cdata:
+                tensor.data = content
         for buffer, version, value in kept:
             if buffer._version != version:
                 with torch.no_grad():

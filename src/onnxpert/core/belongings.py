@@ -47,7 +47,9 @@ class Table:
         if self._attribute:
             return [Change(self.name, self._owner, self._attribute)]
         now, before = self._held, self._before
-        keys = [key for key in {**before, **now} if now.get(key, _NONE) is not before.get(key, _NONE)]
+        keys = [
+            key for key in {**before, **now} if now.get(key, _NONE) is not before.get(key, _NONE)
+        ]
         return [Change(f"{self.name}.{key}", self._owner, str(key)) for key in keys]
 
     def restore(self) -> None:

@@ -58,14 +58,16 @@ def holds_nan(loaded: Loaded) -> bool:
     """Whether the user's own inputs have a NaN in them."""
     import torch
 
-    leaves = [leaf.value for leaf in loaded.leaves]
-    return any(
-        isinstance(value, torch.Tensor)
-        and value.is_floating_point()
-        and not value.is_meta
-        and bool(value.isnan().any())
-        for value in (*leaves, *(value for values in loaded.examples for value in values))
-    )
+    def spoilt(value: object) -> bool:
+        if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+            return False
+        if not value.is_floating_point() or value.is_meta or value.is_nested or value.is_quantized:
+            return False
+        # Of one byte there is nothing in torch but casts.
+        return bool((value.float() if value.itemsize == 1 else value).isnan().any())
+
+    given = (*loaded.examples, tuple(leaf.value for leaf in loaded.leaves))
+    return any(spoilt(value) for values in given for value in values)
 
 
 def _passes_over_nan(lowered: Lowered, verified: Verified) -> bool:

@@ -24,7 +24,13 @@ from onnxpert.core.types import (
     replace,
 )
 from onnxpert.diagnose import diagnose
-from onnxpert.engine.again import after_a_proof, holds_nan, with_constants, with_less_offered, without_numbers
+from onnxpert.engine.again import (
+    after_a_proof,
+    holds_nan,
+    with_constants,
+    with_less_offered,
+    without_numbers,
+)
 from onnxpert.engine.behind import behind
 from onnxpert.engine.chance import condoned, randomness
 from onnxpert.engine.clock import Clock, Progress

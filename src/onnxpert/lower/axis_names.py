@@ -26,6 +26,7 @@ _PARAMETERS: tuple[tuple[str, Mapping[int, tuple[str, ...]]], ...] = (
     (r"points?|pos|xyz|clouds?", {3: ("batch", "points")}),
     (r"boxes|rois|queries", {2: ("boxes",), 3: ("batch", "boxes")}),
     (r"edge_index|edges", {2: ("", "edges")}),
+    (r"(images?|imgs?|pictures?)(_\d+)?", {3: ("", "height", "width")}),
     (r"frames|videos?|clips?", {5: ("batch", "frames", "channels", "height", "width")}),
 )  # fmt: skip
 _TOKENS = ("batch", "sequence")

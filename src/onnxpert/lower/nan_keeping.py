@@ -47,9 +47,7 @@ def _placed(name: str, op: Any, x: ir.Value, axis: int = 0, **attributes: Any) -
     given = {"axis": axis, **attributes}
     some = op.reduce("ReduceMax", marks, [axis], keepdims=bool(attributes.get("keepdims", 1)))
     first = op.emit("ArgMax", marks, _as_it_is=True, **given)
-    return op.Where(
-        op.cast(some, torch.bool), first, op.emit(name, x, _as_it_is=True, **given)
-    )
+    return op.Where(op.cast(some, torch.bool), first, op.emit(name, x, _as_it_is=True, **given))
 
 
 def _sorted(op: Any, x: ir.Value, k: Any, axis: int = -1, **attributes: Any) -> Any:

@@ -94,6 +94,8 @@ def output_dtypes(
             dtype = ir.DataType(attributes["dtype"])
         elif dtype is None and op_type in _LIKE_INPUT and values and values[0] is not None:
             dtype = values[0].dtype
+        elif dtype is None and op_type == "DequantizeLinear" and values[1] is not None:
+            dtype = values[1].dtype  # since opset 23 a variable of its own
         elif dtype is None and op_type == "ConstantOfShape":
             dtype = getattr(attributes.get("value"), "dtype", ir.DataType.FLOAT)
         elif dtype is None and op_type.endswith("LayerNormalization"):

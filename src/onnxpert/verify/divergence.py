@@ -19,7 +19,6 @@ from onnxpert.core.types import (
     Lowered,
     Verdict,
     Verified,
-    replace,
 )
 from onnxpert.targets.target import Array, Target
 from onnxpert.verify import cases
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SLACK = 10.0  # inner values may stray further than what comes out in the end
+_MOST_PLACES = 2048  # that are compared each with each
 MOST_BYTES = 1 << 30  # of inner values held at a time
 
 
@@ -117,8 +117,8 @@ def localise(
         for name, want in batch:
             problem = compare(want, answers[name], slack=SLACK).problem
             if problem:
-                found = _divergence(producers[name], name, problem)
-                return replace(found, by_rounding=_is_by_rounding(producers[name], batch, answers))
+                by_rounding = _is_by_rounding(producers[name], batch, answers)
+                return _divergence(producers[name], name, problem, by_rounding)
     return None
 
 
@@ -136,14 +136,16 @@ def _is_by_rounding(
     other, elsewhere = (
         to_tensor(answers[name]).movedim(_axis_of(node), -1) for name in node.output
     )
-    if compare(scores, to_array(other)).problem or scores.shape[-1] < 2:
+    if compare(scores, to_array(other)).problem or not 1 < scores.shape[-1] <= _MOST_PLACES:
         return False
     noise = 2 * (scores.double() - other.double()).abs().amax()
     noise = noise.clamp(min=float(scores.abs().amax()) * torch.finfo(scores.dtype).eps)
-    near = scores.double().diff(dim=-1).abs() <= noise
-    edge = torch.ones_like(near[..., :1])  # behind the last may be others that are as good
-    tied = torch.cat([near, edge], -1) | torch.cat([~edge, near], -1)
-    return bool((tied | (places == elsewhere)).all())
+    apart = scores.double().diff(dim=-1).abs() > noise
+    group = torch.cat([torch.zeros_like(places[..., :1]), apart.cumsum(-1)], -1)
+    same = places.unsqueeze(-2) == elsewhere.unsqueeze(-1)
+    theirs = (same * group.unsqueeze(-2)).sum(-1)
+    last = group == group[..., -1:]  # behind the last may be others that are as good
+    return bool(torch.where(same.any(-1), theirs == group, last).all())
 
 
 def _batches(
@@ -190,9 +192,9 @@ def _axis_of(node: onnx.NodeProto) -> int:
     return next((int(given.i) for given in node.attribute if given.name == "axis"), -1)
 
 
-def _divergence(node: onnx.NodeProto, value: str, problem: str) -> Divergence:
+def _divergence(node: onnx.NodeProto, value: str, problem: str, by_rounding: bool) -> Divergence:
     notes = {entry.key: entry.value for entry in node.metadata_props}
-    return Divergence(node.name, node.op_type, value, _location(notes), problem)
+    return Divergence(node.name, node.op_type, value, _location(notes), problem, by_rounding)
 
 
 def _location(notes: Mapping[str, str]) -> Location | None:

@@ -223,18 +223,18 @@ def _sow(seed: int) -> None:
     if torch.cuda.is_available():
         torch.cuda.manual_seed_all(seed)
     random.seed(seed)
-    numpy.random.seed(seed % 2**32)  # noqa: NPY002  the one that users draw from
+    numpy.random.seed(seed % 2**32)
 
 
 @contextmanager
 def _dice_kept() -> Iterator[None]:
     """Python's and NumPy's own generators are as they were afterwards."""
-    pythons, numpys = random.getstate(), numpy.random.get_state()  # noqa: NPY002
+    pythons, numpys = random.getstate(), numpy.random.get_state()
     try:
         yield
     finally:
         random.setstate(pythons)
-        numpy.random.set_state(numpys)  # noqa: NPY002
+        numpy.random.set_state(numpys)
 
 
 def _copied(leaf: Output) -> Output:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable
 from math import sqrt
@@ -99,3 +100,16 @@ def _kind(x: torch.Tensor) -> torch.Tensor:
 def test_the_type_itself_is_left_alone(tmp_path: Path) -> None:
     model: Callable[..., Any] = _kind
     onnxpert.export(model, (torch.randn(3),), tmp_path / "m.onnx", dynamic_shapes=({0: "n"},))
+
+
+def test_where_nobody_is_seen_to_refer_to_a_function() -> None:
+    gc.collect()
+    gc.freeze()
+    try:
+        report = onnxpert.diagnose(
+            Padded().eval(), (torch.randn(3, 18),), dynamic_shapes={"x": {0: "a", 1: "b"}}
+        )
+    finally:
+        gc.unfreeze()
+    assert report.ok, str(report)
+    assert not [each for each in report.findings if each.rule.startswith("SHP2")]

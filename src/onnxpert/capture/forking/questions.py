@@ -80,6 +80,8 @@ class Asking(Frugal):
         self._known: dict[Expr, bool] = {}
 
     def evaluate_expr(self, orig_expr: Expr, *rest: Any, **options: Any) -> Any:
+        if (answer := self.settled(orig_expr)) is not None:
+            return sympy.sympify(answer)
         if self.look is not None and not _is_condition(orig_expr):
             self._note_number(orig_expr)
         if not self._is_open(orig_expr, rest, options):

@@ -1,4 +1,4 @@
-"""Sizes that went through fractions (`floor(h * scale)`), or that add up what the data decide in many
+"""Sizes that went through fractions again and again, or that add up what the data decide in many
 places: what is made in such a size goes on with a size of its own.
 
 torch reasons about every expression it meets; with fractions in them, or a hundred terms, it does so
@@ -21,6 +21,7 @@ from onnxpert.capture.reasoning import Expr, Frugal, hint_of
 
 _SMALLEST = 2  # torch takes what is less for a constant
 _MOST_UNKNOWN = 8  # numbers of the data's in one size
+_MOST_CALLED = 3  # functions in one size, some of them of fractions: `int(n / 2)` has two
 _FRACTIONS = frozenset(
     {
         "ToFloat",
@@ -60,7 +61,9 @@ def _is_long(size: Any) -> bool:
 def _is_long_expression(expr: Expr) -> bool:
     if len(free_unbacked_symbols(expr)) > _MOST_UNKNOWN:
         return True
-    return any(type(part).__name__ in _FRACTIONS for part in expr.atoms(sympy.Function))
+    called = [type(part) for part in sympy.preorder_traversal(expr) if part.is_Function]
+    fractions = any(kind.__name__ in _FRACTIONS for kind in called)
+    return fractions and len(called) > _MOST_CALLED
 
 
 def _short(size: Any, environment: Frugal) -> Any:

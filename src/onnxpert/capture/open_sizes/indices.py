@@ -33,6 +33,8 @@ class OpenIndices(TorchFunctionMode):
 def _has_symbol(index: Any) -> bool:
     if isinstance(index, tuple):
         return any(map(_has_symbol, index))
+    if isinstance(index, slice):  # which takes a symbol, but no tensor that is one
+        return any(map(_is_number, (index.start, index.stop, index.step)))
     return isinstance(index, torch.SymInt) or _is_number(index)
 
 
@@ -48,6 +50,8 @@ def _is_number(index: Any) -> bool:
 def _numbers(index: Any) -> Any:
     if isinstance(index, tuple):
         return tuple(map(_numbers, index))
+    if isinstance(index, slice):
+        return slice(*map(_numbers, (index.start, index.stop, index.step)))
     return index.item() if _is_number(index) else index
 
 

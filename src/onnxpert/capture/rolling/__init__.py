@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
+from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onnxpert.capture.alignment import align
@@ -82,9 +83,10 @@ class Counted(Protocol):
 class LongLoopError(BaseException):  # no Exception: what a model raises is something else
     """A run has become long and has frozen a size on the way: it may as well be rolled at once."""
 
-    def __init__(self, axes: list[Axis]) -> None:
+    def __init__(self, axes: list[Axis], graph: fx.Graph) -> None:
         super().__init__("a dynamic size was taken for a number, and the run goes on and on")
         self.axes = axes
+        self.graph = graph  # as far as it got
 
 
 @contextmanager
@@ -94,7 +96,7 @@ def impatient(recorder: Recorder, loaded: Loaded) -> Iterator[None]:
     def look() -> None:
         axes = frozen_axes(loaded, recorder.inputs, recorder.graph)
         if any(_example(one) >= _LONG for one in axes):
-            raise LongLoopError(axes)
+            raise LongLoopError(axes, recorder.graph)
 
     recorder.watch = look
     yield
@@ -115,12 +117,12 @@ def rolled(
     loaded: Loaded, axes: Sequence[Axis], record: Record, tried: Tried = _TRIED
 ) -> Captured | None:
     """The model with its frozen sizes free again, if that is how it is made."""
-    sizes = _varying(axes)
+    sizes = varying(axes)
     if not 0 < len(sizes) <= _MOST_SIZES:
         return None
     try:
         lengths = _lengths(sizes, tried)
-        runs = [short(record(_resized(loaded, sizes, at))) for at in lengths]
+        runs = [short(record(resized_to(loaded, sizes, at))) for at in lengths]
         return replayed(loaded, runs[-1], elements_of(runs, lengths), sizes)
     except UnalikeError as error:
         logger.debug("not rolled: %s", error)
@@ -143,14 +145,14 @@ def counted(loaded: Loaded, record: PinnedRecord) -> Captured | None:
         return None
     try:
         first = record(loaded, pinning_mode(dict.fromkeys(pins, _TRIED[0])))
-        sizes = _varying(frozen(first))
+        sizes = varying(frozen(first))
         all_lengths = (*sizes, *(Varying((), 0, 2**30) for _ in pins))
         if len(all_lengths) > _MOST_SIZES:
             return None
         lengths = _lengths(all_lengths)
 
         def run(at: Lengths) -> Captured:
-            return record(_resized(loaded, sizes, at[: len(sizes)]), _pinned_mode(pins, at))
+            return record(resized_to(loaded, sizes, at[: len(sizes)]), _pinned_mode(pins, at))
 
         runs = [short(run(at)) for at in lengths]
         elements = elements_of(runs, lengths)
@@ -187,13 +189,17 @@ def replayed(
     elements: Sequence[Element],
     sizes: Sequence[Counted],
     pins: Sequence[int] = (),
+    *,
+    with_rest: bool = False,
 ) -> Captured | None:
+    """The program with symbolic lengths; `with_rest`: the last of them is that of a last block."""
     mode = pinning_mode({}) if pins else new_fake_mode()
     recorder = NestingRecorder(mode, tensor_names(owner(loaded.module)), loaded.whole)
     names = [leaf.name for leaf in fed(loaded)]
     given = dict(zip(names, entered(recorder, loaded), strict=True))
     weights = {entry.name: entry.tensor for entry in run.inputs if entry.tensor is not None}
     lengths = [one.length(given) for one in sizes]
+    recorder.rest = lengths[-1] if with_rest else None
     with recording(recorder, owner(loaded.module) or Flat(loaded)):
         replay = (
             PinnedReplay(recorder, Later(lengths, pins, mode.shape_env))
@@ -217,7 +223,7 @@ def replayed(
     return None if frozen(again) else again
 
 
-def _varying(axes_found: Sequence[Axis]) -> tuple[Varying, ...]:
+def varying(axes_found: Sequence[Axis]) -> tuple[Varying, ...]:
     groups: dict[Any, list[tuple[str, int | None, DimSpec]]] = {}
     for one in axes_found:
         groups.setdefault(one.root, []).append((one.leaf.name, one.axis, one.spec))
@@ -251,7 +257,7 @@ def _within(one: Varying, tried: Tried) -> Tried:
     return first, second, third
 
 
-def _resized(loaded: Loaded, sizes: Sequence[Varying], lengths: Lengths) -> Loaded:
+def resized_to(loaded: Loaded, sizes: Sequence[Varying], lengths: Lengths) -> Loaded:
     """The model with the sizes fixed at other lengths than the example's."""
     wanted = {
         (name, axis): one.size(spec, length)

@@ -57,9 +57,7 @@ class Blocks:
         raise UnalikeError("no size has so many blocks")
 
 
-def in_blocks(
-    loaded: Loaded, captured: Captured, record: Record, whole: Record
-) -> Captured | None:
+def in_blocks(loaded: Loaded, captured: Captured, record: Record, whole: Record) -> Captured | None:
     """The model with its number of blocks free again, if that is how it is made; `whole` records
     branches too."""
     found = _blocks(captured)
@@ -124,7 +122,9 @@ def _sizes(captured: Captured) -> Iterator[tuple[str, int, int, DimSpec, torch.S
     """The sizes that vary: of which leaf, its number among those that are fed, and along which axis."""
     assert captured.loaded is not None
     nodes = [node for node in captured.root.graph.nodes if node.op == "placeholder"]
-    values = {entry.name: node.meta["val"] for entry, node in zip(captured.inputs, nodes, strict=True)}
+    values = {
+        entry.name: node.meta["val"] for entry, node in zip(captured.inputs, nodes, strict=True)
+    }
     for number, leaf in enumerate(fed(captured.loaded)):
         for axis, spec in leaf.dims:
             value = values.get(leaf.name)

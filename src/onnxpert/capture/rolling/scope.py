@@ -26,6 +26,7 @@ class NestingRecorder(Recorder):  # type: ignore[no-untyped-call]
         super().__init__(*args)
         self.current: dict[str, Any] = {}
         self.turns: set[Any] = set()  # symbols of turns
+        self.rest: Any = None  # how long the last of several blocks is, where it may be shorter
 
     @contextmanager
     def turned_to(self, page: dict[str, Any]) -> Iterator[None]:
@@ -45,7 +46,8 @@ class NestingRecorder(Recorder):  # type: ignore[no-untyped-call]
         return id(value) in self._nodes
 
     def stand_in(self, value: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self._stand_in(value)
+        with _disable_current_modes():  # to look at a constant is no call of the model's
+            found: torch.Tensor = self._stand_in(value)
         return found
 
     def unrecorded(self, shape: Any, dtype: torch.dtype) -> torch.Tensor:
@@ -59,15 +61,25 @@ class NestingRecorder(Recorder):  # type: ignore[no-untyped-call]
         """A slice that moves with a turn is as long as it says: torch would not say at all."""
         start = 0 if start is None else start
         end = tensor.shape[dim] if end is None or end is sys.maxsize else end
-        if step != 1 or not self.turns & (_symbols(start) | _symbols(end)):
+        if step != 1:
             return None
         sizes = list(tensor.shape)
-        sizes[dim] = end - start
+        if self.turns & (_symbols(start) | _symbols(end)):
+            sizes[dim] = end - start
+        elif self.rest is not None and _is_same(tensor.shape[dim] - start, self.rest):
+            sizes[dim] = self.rest  # of a last block, however long it was to be
+        else:
+            return None
         offset = tensor.storage_offset() + start * tensor.stride(dim)
         with _disable_current_modes(), self.fake_mode:
             result = tensor.as_strided(sizes, tensor.stride(), offset)
         self.write(torch.ops.aten.slice.Tensor, (tensor, dim, start, end), {}, result)
         return result
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two sizes are known to be one."""
+    return isinstance(one, torch.SymInt) and bool(one.node.expr == other.node.expr)
 
 
 def _symbols(value: Any) -> set[Any]:

@@ -16,7 +16,6 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
-from onnxpert.capture.scouting.stumbling import is_of_data
 from onnxpert.core.types import Asked
 
 if TYPE_CHECKING:
@@ -40,7 +39,8 @@ def _listing(scout: Scout) -> Callable[[FakeTensor], Any]:
     plain = FakeTensor.tolist
 
     def tolist(fake: FakeTensor) -> Any:
-        if any(map(is_of_data, fake.shape)) and scout.has(fake):
+        # As long as a dynamic size says, it would pin that size down for all that follows.
+        if any(isinstance(size, torch.SymInt) for size in fake.shape) and scout.has(fake):
             scout.left("tolist")
             with _disable_current_modes():
                 return scout.real(fake).tolist()

@@ -20,11 +20,19 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.flat import owner
+from onnxpert.capture.forking.truths import TRUTHS
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.recorder import Recorder, UnseenTensorError
 from onnxpert.capture.scouting.knowing import Knowing, knowing_mode
 from onnxpert.capture.scouting.leaving import leaving
-from onnxpert.capture.scouting.stumbling import branch, is_at, is_read_at, same, stumbled, symbols_at
+from onnxpert.capture.scouting.stumbling import (
+    branch,
+    is_at,
+    is_read_at,
+    same,
+    stumbled,
+    symbols_at,
+)
 from onnxpert.capture.scouting.witness import LEAVES, Witness, densely
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategies.gradient import above_autograd, differentiates
@@ -46,6 +54,10 @@ from onnxpert.core.types import (
 _SYMBOL = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _ARRAYS = frozenset({"numpy", "__array__", "__array_wrap__", "tolist"})
 _MISSING = object()
+
+
+def _tensors(args: Any) -> list[torch.Tensor]:
+    return [each for each in pytree.tree_leaves(args) if isinstance(each, torch.Tensor)]
 
 
 def scout(loaded: Loaded) -> tuple[tuple[Blocker, ...], Captured | None]:
@@ -143,7 +155,8 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             self.block(Asked.NUMBER, text, taken[0] if taken else place, place)
         elif symbols & self._listed and (place is None or statement(place) is None):
             taken = [self._taken[one] for one in symbols & self._listed if self._taken.get(one)]
-            self.block(Asked.NUMPY, text, taken[0] if taken else place, place)  # `sorted(x.tolist())`
+            # `sorted(x.tolist())`
+            self.block(Asked.NUMPY, text, taken[0] if taken else place, place)
         else:
             self.block(branch(place), text, place)
 
@@ -261,8 +274,8 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
     ) -> Any:
         kwargs = dict(kwargs or {})
         args, kwargs = pytree.tree_map(self._stand_in, (tuple(args), kwargs))
-        if func is torch.ops.aten.is_nonzero.default and id(args[0]) in self._real:
-            return self._truth(args[0])
+        if func in TRUTHS and all(id(each) in self._real for each in _tensors(args)):
+            return self._truth(func, args, kwargs)
         try:
             out = super().__torch_dispatch__(func, types, args, kwargs)
         except Exception as error:
@@ -273,11 +286,12 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         self._follow(func, args, kwargs, out)
         return out
 
-    def _truth(self, value: torch.Tensor) -> bool:
+    def _truth(self, func: Any, args: Any, kwargs: Any) -> bool:
         """`if tensor:`, where torch asks and is answered in one breath."""
+        given, named = self.reals((args, kwargs))
         with _disable_current_modes():
-            found = bool(self._real[id(value)])
-        if id(value) not in self._constants:
+            found = bool(func(*given, **named))
+        if not all(id(value) in self._constants for value in _tensors(args)):
             self._answered(
                 sympy.true if found else sympy.false, "a tensor was asked for its truth value"
             )

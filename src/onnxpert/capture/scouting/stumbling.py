@@ -14,17 +14,14 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _SYMBOLIC = re.compile(r"\bSym(Int|Float|Bool)\b|Cannot cast FakeTensor.* to number")
 
 
-def is_of_data(size: Any) -> bool:
-    return isinstance(size, torch.SymInt) and size.node.hint is None
-
-
 def branch(place: Location | None) -> Asked:
     return condition(place) or Asked.BRANCH
 
 
 def stumbled(error: Exception) -> Asked:
     """What a body wanted when it raised: something that takes numbers was given a symbol."""
-    about_number = isinstance(error, (TypeError, ValueError, RuntimeError)) and _SYMBOLIC.search(str(error))
+    kinds = (TypeError, ValueError, RuntimeError)
+    about_number = isinstance(error, kinds) and _SYMBOLIC.search(str(error))
     return Asked.NUMBER if about_number else Asked.CALL
 
 

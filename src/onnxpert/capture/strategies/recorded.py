@@ -30,6 +30,7 @@ from onnxpert.capture.rolling import (
     rolled,
 )
 from onnxpert.capture.rolling.blocks import in_blocks
+from onnxpert.capture.rolling.remainders import split_axes, with_rest
 from onnxpert.capture.rolling.stopping import stopped
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
@@ -56,7 +57,11 @@ class Walker:
         try:
             captured = forked(loaded, self._impatiently)
         except LongLoopError as long:
-            return rolled(loaded, long.axes, self._plainly) or forked(loaded, self._heard)
+            return (
+                with_rest(loaded, long.axes, long.graph, self._plainly)
+                or rolled(loaded, long.axes, self._plainly)
+                or forked(loaded, self._heard)
+            )
         except GuardOnDataDependentSymNode:
             found = counted(loaded, self._in) or stopped(loaded, self._heard)
             if found is None:
@@ -69,10 +74,18 @@ class Walker:
             return found
         axes = frozen(captured)
         if not axes:
-            return in_blocks(loaded, captured, self._plainly, self._forked) or captured
+            return (
+                with_rest(loaded, list(split_axes(captured)), captured.root.graph, self._plainly)
+                or in_blocks(loaded, captured, self._plainly, self._forked)
+                or captured
+            )
         if any(branch.about_data for branch in captured.branches):
             return rolled(loaded, axes, self._flatly, SHORT) or captured
-        return rolled(loaded, axes, self._plainly) or captured
+        return (
+            with_rest(loaded, axes, captured.root.graph, self._plainly)
+            or rolled(loaded, axes, self._plainly)
+            or captured
+        )
 
     def _forked(self, loaded: Loaded) -> Captured:
         return forked(loaded, self._heard)

@@ -98,7 +98,9 @@ def dequantised(
     if zero_point is not None and not _is_zero(zero_point):
         zero = _flat(op, _number(op, zero_point, own), axis)
     given = {} if axis is None else {"axis": axis % op.rank(integers)}
-    if zero is None and own is torch.uint8:  # some runtimes take a missing one for an int8
+    # Some runtimes take a missing one for an int8; ONNX Runtime 1.23 makes a QGemm of scales per
+    # channel and a missing one, which then refuses to run.
+    if zero is None and (own is torch.uint8 or (axis is not None and own is torch.int8)):
         zero = op.const(torch.zeros(tuple(op.shape(scale)), dtype=own))
     result = op.DequantizeLinear(integers, scale, zero, **given)
     return op.cast(result, out_dtype or torch.float32)

@@ -85,7 +85,7 @@ _KNOWN = (
         "load it in __init__ and keep it with register_buffer",
     ),
     (
-        r"data pointer|`data_ptr`|`untyped_storage`|`storage`|__dlpack__",
+        r"data pointer|its data is not allocated|`data_ptr`|`untyped_storage`|`storage`|__dlpack__",
         "forward hands a tensor's memory to code that is not torch's",
         (
             "write it with operators of torch's, or register it with torch.library.custom_op and "

@@ -59,10 +59,11 @@ def stray_double(captured: Captured) -> Iterator[Hit]:
         return
     for node in nodes:
         begins = node.op == "call_function" and _is_double(node)
-        if begins and not any(_is_double(source) for source in node.all_input_nodes):
+        at = of_meta(node.meta) if begins else None
+        if at is not None and not any(_is_double(source) for source in node.all_input_nodes):
             yield Hit(
                 "double precision begins here, in a model of single precision",
-                at=of_meta(node.meta),
+                at=at,
                 help="give the constant the dtype of the tensor it meets: dtype=x.dtype",
             )
 

@@ -14,7 +14,8 @@ from onnxpert.diagnose.rule import rule
 def frozen_flag(loaded: Loaded) -> Iterator[Hit]:
     """
     ## What it does
-    Finds booleans, strings and objects without tensors among the example inputs: the file has no input for them.
+    Finds booleans, strings and objects without tensors among the example inputs: the file has no
+    input for them.
 
     ## Why it matters
     The file does what the flag of the example says, for ever.

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from onnxpert.core.flatten import is_tensor
 from onnxpert.core.types import Hit, Loaded, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -52,7 +53,8 @@ def frozen_list_length(loaded: Loaded) -> Iterator[Hit]:
     ## Repair safety
     Nothing to repair, if their number is fixed.
     """
-    counts = Counter(match[1] for leaf in loaded.leaves if (match := _ITEM.fullmatch(leaf.path)))
+    tensors = [leaf for leaf in loaded.leaves if is_tensor(leaf.value)]
+    counts = Counter(match[1] for leaf in tensors if (match := _ITEM.fullmatch(leaf.path)))
     for path, count in counts.items():
         if count > 1:
             yield Hit(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from onnxpert.core.source import of_meta
 from onnxpert.core.types import Captured, Hit, InputKind, Severity
+from onnxpert.diagnose.fixpoint import settles
 from onnxpert.diagnose.flow import reaches_output, writes
 from onnxpert.diagnose.rule import rule
 
@@ -15,7 +16,8 @@ def changed_buffer(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
     Finds buffers and parameters that `forward` writes to. If the result depends on them it is an
-    error; if nothing reads them, a warning that the update is not in the file.
+    error; if nothing reads them, a warning that the update is not in the file. A write that gives
+    the same every time (`self.weight.data *= self.mask`) is only told of: the file holds its result.
 
     ## Why it matters
     An ONNX file has no memory: it would give the answer of the first call for ever.
@@ -65,6 +67,15 @@ def changed_buffer(captured: Captured) -> Iterator[Hit]:
         if entry.name.endswith("num_batches_tracked"):  # a count for training, which is said there
             continue
         matters = reaches_output(captured, index)
+        if matters and settles(captured, index):
+            yield Hit(
+                f"forward writes the {entry.kind.value} {entry.name}, the same every time; the file "
+                "holds what it becomes",
+                at=of_meta(node.meta),
+                help="nothing to do; written once, in __init__, it would cost nothing in each call",
+                severity=Severity.INFO,
+            )
+            continue
         yield Hit(
             f"forward changes the {entry.kind.value} {entry.name}"
             + (", and the result depends on it" if matters else "; the file leaves the change out"),

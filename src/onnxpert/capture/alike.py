@@ -1,0 +1,72 @@
+"""Shapes of calls that give back what they were given, at sizes that vary.
+
+torch works these out by running what they are made of, dozens of calls on symbols each; the result has
+the shape of the argument, and one allocation says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+Tensor = torch.Tensor
+
+
+def _varies(*tensors: Tensor) -> bool:
+    return any(isinstance(size, torch.SymInt) for tensor in tensors for size in tensor.shape)
+
+
+def _like(input: Tensor, *_: Any, **__: Any) -> Any:
+    if not _varies(input) or not input.is_floating_point():
+        return NotImplemented
+    return input.new_empty(input.shape)
+
+
+def _rolled(input: Tensor, *_: Any) -> Any:
+    return input.new_empty(input.shape) if _varies(input) else NotImplemented
+
+
+def _running(input: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Any:
+    if not _varies(input) or not -input.dim() <= dim < input.dim():
+        return NotImplemented
+    whole = not (input.is_floating_point() or input.is_complex())
+    return input.new_empty(input.shape, dtype=dtype or (torch.int64 if whole else input.dtype))
+
+
+def _cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, *rest: Any) -> Any:
+    if not _varies(input) or not _fits(input, hx, w_ih, w_hh):
+        return NotImplemented
+    return hx.new_empty(hx.shape)
+
+
+def _lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, *rest: Any) -> Any:
+    if not _varies(input) or not all(_fits(input, each, w_ih, w_hh) for each in hx):
+        return NotImplemented
+    return tuple(each.new_empty(each.shape) for each in hx)
+
+
+def _fits(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor) -> bool:
+    """Whether one step of a recurrent layer takes these, as far as that is plain to see."""
+    if len({tensor.dtype for tensor in (input, hx, w_ih, w_hh)}) > 1 or input.dim() != 2:
+        return False
+    wide = (input.shape[1], w_ih.shape[1]), (hx.shape[1], w_hh.shape[1])
+    widths = all(type(a) is int and a == b for a, b in wide)
+    return widths and str(input.shape[0]) == str(hx.shape[0])
+
+
+LIKE: dict[Any, Callable[..., Any]] = {
+    aten.relu.default: _like,
+    aten.gelu.default: _like,
+    aten.silu.default: _like,
+    aten.sigmoid.default: _like,
+    aten.tanh.default: _like,
+    aten.roll.default: _rolled,
+    aten.cumsum.default: _running,
+    aten.cumprod.default: _running,
+    aten.gru_cell.default: _cell,
+    aten.rnn_tanh_cell.default: _cell,
+    aten.rnn_relu_cell.default: _cell,
+    aten.lstm_cell.default: _lstm_cell,
+}

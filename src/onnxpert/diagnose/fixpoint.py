@@ -1,0 +1,82 @@
+"""Whether what a call writes into the model is the same every time, so that a file may hold it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from onnxpert.core.types import Captured, InputKind
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+
+
+def settles(captured: Captured, index: int) -> bool:
+    """Whether the value of an input of the graph, once written, is no longer changed by a call.
+
+    `weight *= mask` is such a write: it does not look at what the user gives, and the second time it
+    changes nothing. It is computed with the model's own values, twice."""
+    import torch
+
+    first = {
+        position: entry.tensor.detach().clone()
+        for position, entry in enumerate(captured.inputs)
+        if entry.kind is not InputKind.USER and _has_values(entry.tensor)
+    }
+    if index not in first:
+        return False
+    try:
+        with torch.no_grad():
+            after = _after(captured, first, index)
+            again = _after(captured, after, index)
+        return torch.equal(after[index], again[index])
+    except Exception:  # a graph that does not run on its own: nothing is known of it
+        return False
+
+
+class _UserInputError(Exception):
+    """What is written depends on what the user gives."""
+
+
+def _has_values(tensor: torch.Tensor | None) -> bool:
+    return tensor is not None and tensor.device.type == "cpu" and not tensor.is_quantized
+
+
+def _after(
+    captured: Captured, given: dict[int, torch.Tensor], index: int
+) -> dict[int, torch.Tensor]:
+    """The values after a call, of which only what no input of the user's reaches is run."""
+    values: dict[fx.Node, Any] = {}
+    written = captured.root.graph
+    placeholders = [node for node in written.nodes if node.op == "placeholder"]
+    held = {position: tensor.clone() for position, tensor in given.items()}
+    for position, node in enumerate(placeholders):
+        if position in held:
+            values[node] = held[position]
+    for node in written.nodes:
+        if node.op != "call_function":
+            continue
+        if all(each in values for each in node.all_input_nodes):
+            values[node] = _run(node, values)
+        elif _may_write(node, placeholders[index]):
+            raise _UserInputError
+    return held
+
+
+def _run(node: fx.Node, values: dict[fx.Node, Any]) -> Any:
+    from torch.fx.node import map_arg
+
+    args, kwargs = map_arg((node.args, node.kwargs), lambda each: values[each])
+    return node.target(*args, **kwargs)  # type: ignore[operator]
+
+
+def _may_write(node: fx.Node, owner: fx.Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.is_mutable:
+        return False
+    storage = owner.meta["val"].untyped_storage()._cdata
+    return any(
+        hasattr(each.meta.get("val"), "untyped_storage")
+        and each.meta["val"].untyped_storage()._cdata == storage
+        for each in node.all_input_nodes
+    )

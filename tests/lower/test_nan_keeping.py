@@ -1,0 +1,84 @@
+"""Extremes that see a NaN where the example has one, and cost nothing more where it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from torch.nn import functional
+
+import onnxpert
+
+_EXTREMES: dict[str, Callable[[torch.Tensor], Any]] = {
+    "amax": lambda x: x.amax(1),
+    "amin, kept": lambda x: x.amin(0, keepdim=True),
+    "max of all": lambda x: x.max(),
+    "max": lambda x: x.max(1),
+    "min": lambda x: x.min(-1, keepdim=True),
+    "argmax": lambda x: x.argmax(1),
+    "argmin of all": lambda x: x.argmin(),
+    "aminmax": lambda x: torch.aminmax(x, dim=1),
+    "norm": lambda x: torch.linalg.vector_norm(x, torch.inf, 1),
+    "sort": lambda x: x.sort(1),
+    "sort, descending": lambda x: x.sort(0, descending=True),
+    "topk": lambda x: x.topk(2, 1),
+    "topk, smallest": lambda x: x.topk(2, 1, largest=False),
+    "kthvalue": lambda x: x.kthvalue(2, 1),
+    "quantile": lambda x: x.quantile(0.5, 1),
+    "max_pool": lambda x: functional.max_pool1d(x[None], 2),
+    "adaptive_max_pool": lambda x: functional.adaptive_max_pool1d(x[None], 2),
+    "double": lambda x: x.double().amax(1),
+    "half": lambda x: x.half().amax(1),
+}
+
+
+def _nan_at(*places: tuple[int, int]) -> torch.Tensor:
+    x = torch.randn(3, 5)
+    for place in places:
+        x[place] = torch.nan
+    return x
+
+
+def _same(path: Path, model: Callable[[torch.Tensor], Any], x: torch.Tensor) -> None:
+    session = onnxruntime.InferenceSession(str(path))
+    expected = torch.utils._pytree.tree_leaves(model(x))
+    results = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    for want, got in zip(expected, results, strict=True):
+        np.testing.assert_allclose(got, want.numpy(), rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", _EXTREMES)
+def test_nan_in_the_example_is_seen_anywhere(name: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = _EXTREMES[name]
+    onnxpert.export(model, (_nan_at((0, 1), (2, 3)),), tmp_path / "m.onnx")
+    for places in ([(0, 0)], [(1, 4), (1, 2)], [(2, 2), (0, 4)], []):
+        _same(tmp_path / "m.onnx", model, _nan_at(*places))
+
+
+def test_infinity_is_below_nan(tmp_path: Path) -> None:
+    x = torch.tensor([[torch.inf, 1.0, torch.nan, -torch.inf, 2.0]])
+    onnxpert.export(lambda x: x.sort(-1, descending=True), (x,), tmp_path / "m.onnx")
+    _same(tmp_path / "m.onnx", lambda x: x.sort(-1, descending=True), x)
+
+
+def test_a_nan_that_comes_about_inside_is_found_by_the_proof(tmp_path: Path) -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return x.log().amax(1)
+
+    torch.manual_seed(0)
+    x = torch.rand(3, 5) + 0.1
+    x[1, 2] = -1
+    assert onnxpert.export(model, (x,), tmp_path / "m.onnx").ok
+    _same(tmp_path / "m.onnx", model, torch.randn(3, 5))
+
+
+def test_without_one_there_is_nothing_more(tmp_path: Path) -> None:
+    onnxpert.export(lambda x: x.amax(1), (torch.randn(3, 5),), tmp_path / "m.onnx")
+    assert [node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node] == ["ReduceMax"]
