@@ -9,7 +9,7 @@ DEFAULT_TORCH := 2.13.0
 # torchvision loads only beside the build of torch it was compiled for, and the default torch may be
 # a CPU build that has none: the benchmark takes the newest torch that is tested.
 BENCH_TORCH := 2.15.0
-TORCH ?= $(if $(filter bench targets,$(MAKECMDGOALS)),$(BENCH_TORCH),$(DEFAULT_TORCH))
+TORCH ?= $(if $(filter bench targets precisions quantised,$(MAKECMDGOALS)),$(BENCH_TORCH),$(DEFAULT_TORCH))
 PYTHON ?= python3
 # The runtime of browsers, for the target ort-web: installed where npm is, beside the Python packages.
 ORT_WEB := 1.30.0
@@ -21,7 +21,7 @@ ZOO_READY := $(VENV)/.ready-zoo
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test check fmt docs new bench conformance mixtures releases targets hooks clean
+.PHONY: help venv demo test check fmt docs new bench conformance mixtures releases targets precisions quantised hooks clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,12 @@ releases: $(READY) ## try files in real older releases of ONNX Runtime, write do
 
 targets: $(if $(filter $(BENCH_TORCH),$(TORCH)),$(ZOO_READY),$(READY)) ## try ten models on every target, write docs/targets.md
 	$(PY) tools/try_targets.py --write $(ARGS)
+
+precisions: $(if $(filter $(BENCH_TORCH),$(TORCH)),$(ZOO_READY),$(READY)) ## everyday models in half precision, write docs/precision.md
+	$(PY) tools/try_precisions.py --write $(ARGS)
+
+quantised: $(if $(filter $(BENCH_TORCH),$(TORCH)),$(ZOO_READY),$(READY)) ## models that torch quantised, write docs/quantisation.md
+	$(PY) tools/try_quantised.py --write $(ARGS)
 
 hooks: $(READY) ## check every commit (pre-commit)
 	$(VENV)/bin/pre-commit install

@@ -105,8 +105,8 @@ def page(rows: Sequence[Row]) -> str:
             "is a loop in the file. `benchmarks/varying.py` writes this page, and fails where the one takes more than",
             f"{MOST:.0f} times as long as the other.",
             "",
-            f"torch {torch.__version__}, {platform()}. {len(rows)} models; the middle ratio is {middle}, the largest"
-            f" {most}.",
+            f"torch {torch.__version__}, {platform()}. {len(rows)} models.",
+            f"The middle ratio is {middle}, the largest {most}.",
             "",
             "| model | fixed | varying | ratio | proven |",
             "|---|---:|---:|---:|---|",

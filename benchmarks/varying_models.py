@@ -60,7 +60,7 @@ class Pyramid(nn.Module):
         found = [self.first(x)]
         for down in self.down:
             found.append(down(found[-1]).relu())
-        y = found.pop()
+        y: Tensor = found.pop()
         for side in reversed(self.side):
             finer = found.pop()
             y = side(finer) + F.interpolate(y, size=finer.shape[-2:], mode="nearest")
@@ -157,7 +157,7 @@ class Language(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         batch, length = ids.shape
-        x = self.words(ids)
+        x: Tensor = self.words(ids)
         half = x.shape[-1] // self.heads // 2
         angles = torch.outer(torch.arange(length).float(), 10000 ** -torch.linspace(0, 1, half))
         turn, rise = angles.cos(), angles.sin()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import groupby
 
-from conformance.causes import CAUSES
+from conformance.causes import CAUSES, ONLY_IF_ALLOWED
 from conformance.results import Entry, Facts, Form, Outcome, Row
 from conformance.scope import OUT_OF_SCOPE
 
@@ -80,6 +80,8 @@ def page(entries: Iterable[Entry], in_scope: int = 0) -> str:
         *_sums(rows),
         *_table(_sheets(rows, facts)),
         *_failures(rows),
+        "\n## Only if it is allowed\n",
+        "\n".join(f"- `{name}`: {why}" for name, why in sorted(ONLY_IF_ALLOWED.items())),
         "\n## Out of scope\n",
         "\n".join(f"- `{name}`: {why}" for name, why in sorted(OUT_OF_SCOPE.items())),
     )

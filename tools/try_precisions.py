@@ -111,16 +111,14 @@ def tried(name: str, way: str, half: str, path: Path) -> tuple[str, bool]:
         )
     except onnxpert.ExportError as error:
         return refused(error.report), False
-    furthest = difference(path, module, args, kwargs)
+    furthest = difference(path, module, args, kwargs, torch.finfo(HALF[half]).tiny)
     passed = furthest <= sum(tolerance(half)) or by_float32(report) > 0
     return f"{furthest:.0e}{told(report)}", passed
 
 
 def by_float32(report: Report) -> int:
     """Rows of the proof that passed because the file is nearer to float32 than the model is."""
-    return sum(
-        row.verdict is Verdict.PASS and "float32" in row.detail for row in report.verified
-    )
+    return sum(row.verdict is Verdict.PASS and "float32" in row.detail for row in report.verified)
 
 
 def told(report: Report) -> str:
@@ -137,8 +135,11 @@ def refused(report: Report) -> str:
     return "no file: " + ("; ".join(said)[:150] or "not proven")
 
 
-def difference(path: Path, module: nn.Module, args: Any, kwargs: Any) -> float:
-    """The largest difference of any output from torch's, as a share of its largest value."""
+def difference(path: Path, module: nn.Module, args: Any, kwargs: Any, least: float) -> float:
+    """The largest difference of any output from torch's, as a share of its largest value.
+
+    With random weights that may be below the smallest number that a type has all its digits for:
+    then it is a share of that."""
     with torch.no_grad():
         wanted = [leaf.double() for _, leaf in flatten_outputs(module(*args, **kwargs))]
     given = [to_array(leaf) for leaf in (*args, *kwargs.values())]
@@ -148,8 +149,7 @@ def difference(path: Path, module: nn.Module, args: Any, kwargs: Any) -> float:
         (float((to_tensor(a).double() - b).abs().max()), float(b.abs().max()))
         for a, b in zip(got, wanted, strict=True)
     ]
-    # Of random weights, a narrow type may leave nothing but zeros.
-    return max(distance / largest if distance else 0.0 for distance, largest in apart)
+    return max(distance / max(largest, least) for distance, largest in apart)
 
 
 def trials(names: Iterable[str]) -> tuple[list[str], int]:

@@ -180,7 +180,9 @@ def _options(trial: Trial, release: str) -> dict[str, Any]:
 def _agree(trial: Trial, got: Any, wanted: Any, furthest: float) -> bool:
     if trial.quantize:  # the bound of the option, a share of the norm
         bound = 0.25 if trial.quantize == "int4-weight" else 0.1
-        return all(float((a - b).norm() / b.norm()) <= bound for a, b in zip(got, wanted, strict=True))
+        return all(
+            float((a - b).norm() / b.norm()) <= bound for a, b in zip(got, wanted, strict=True)
+        )
     relative, absolute = tolerance(trial.computed_in)
     largest = max(float(one.abs().max()) for one in wanted)
     return furthest <= (relative + absolute) * max(largest, 1)
@@ -220,7 +222,7 @@ def by_opset(work: Path) -> list[str]:
                 said = "; ".join(
                     dict.fromkeys(f.message for f in error.report.findings if f.blocks)
                 )
-                refused.setdefault(said, []).append(opset)
+                refused.setdefault(said.replace(f"opset {opset}", "it"), []).append(opset)
         told = "; ".join(f"{_span(opsets)}: {said}" for said, opsets in refused.items())
         lines.append(f"| {name} | {_span(proven)} | {told} |")
         sys.stdout.write(lines[-1] + "\n")

@@ -354,3 +354,18 @@ def test_the_page_on_diagnosis_has_a_row_for_each_model() -> None:
     blocked = CASES[3].model().eval()
     with pytest.raises(Exception, match="data-dependent"):  # or there would be nothing to diagnose
         torch.export.export(blocked, (torch.randn(CASES[3].example),), strict=False)
+
+
+def test_the_page_on_varying_sizes_has_a_row_for_each_model() -> None:
+    from benchmarks.varying import Row, measured, page
+    from benchmarks.varying_models import CASES
+
+    lines = page([Row(case, 0.5, 1.0, proven=True) for case in CASES]).splitlines()
+    assert len(CASES) >= 25
+    assert [line.split("|")[1].strip() for line in lines[-len(CASES) :]] == [
+        case.about for case in CASES
+    ]
+    assert all(line.endswith("| 2.0 | yes |") for line in lines[-len(CASES) :])
+    row = measured(CASES[0], 1)
+    assert row.proven
+    assert row.fixed > 0 < row.varying

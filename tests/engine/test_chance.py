@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,33 @@ def test_a_number_that_python_took_from_chance_is_chance() -> None:
         return x * torch.rand([]).item()
 
     assert "NUM702" in [found.rule for found in onnxpert.diagnose(noisy, (X,)).findings]
+
+
+class OnOneSide(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.sum() > 1e6:
+            return x + torch.rand(3)  # drawn
+        return x * 2
+
+
+def test_chance_on_the_side_that_the_example_does_not_take_is_named() -> None:
+    report = onnxpert.diagnose(OnOneSide().eval(), (torch.zeros(3),))
+    (found,) = [finding for finding in report.findings if finding.rule == "NUM702"]
+    assert found.location is not None
+    assert found.location.code.endswith("# drawn")
+    assert not report.ok
+
+
+class ByPython(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.last = x
+        return x * random.random()  # drawn
+
+
+def test_chance_of_pythons_own_is_no_state() -> None:
+    report = onnxpert.diagnose(ByPython().eval(), (torch.ones(3),))
+    rules = {found.rule: found for found in report.findings}
+    assert "STA305" not in rules
+    assert {"NUM702", "NUM703", "STA302"} <= set(rules)
+    assert rules["NUM702"].location is not None
+    assert rules["NUM702"].location.code.endswith("# drawn")

@@ -105,6 +105,50 @@ def test_what_is_no_file_of_onnx(content: bytes, tmp_path: Path) -> None:
     assert report.findings[0].message.startswith("this is no ONNX file")
 
 
+def test_a_file_that_breaks_off(tmp_path: Path) -> None:
+    path = save(tmp_path, node("Relu"))
+    path.write_bytes(path.read_bytes()[:1])
+    (finding,) = onnxpert.check(path).findings
+    assert "ends in the middle" in finding.message
+
+
+def test_a_graph_that_cannot_be_one(tmp_path: Path) -> None:
+    """Two nodes that give one value."""
+    report = onnxpert.check(save(tmp_path, node("Relu"), node("Abs")))
+    assert said(report) == ["TGT822"]
+    assert "SSA" in report.findings[0].message
+
+
+@pytest.mark.parametrize("name", ["ort-cuda", "tensorrt", "onnx"])
+def test_what_a_stand_in_lacks_is_not_held_against_the_target(name: str, tmp_path: Path) -> None:
+    x, y = (helper.make_tensor_value_info(each, TensorProto.BFLOAT16, [2]) for each in "xy")
+    graph = helper.make_graph([node("Mul", "x", "x")], "main", [x], [y])
+    opset = [helper.make_opsetid("", 20)]
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=10), path)
+    report = onnxpert.check(path, name)
+    if not targets.find(name).absent():
+        pytest.skip("it runs here")
+    assert report.ok, report
+    (finding,) = report.findings
+    assert finding.rule == "TGT810"
+    assert "by its tables alone, for ort-cpu has no kernel for Mul in bfloat16" in finding.message
+
+
+def test_a_refusal_of_a_stand_in_names_it(tmp_path: Path) -> None:
+    if not targets.find("tensorrt").absent():
+        pytest.skip("it runs here")
+    report = onnxpert.check(save(tmp_path, node("Add", "x", "z")), "tensorrt")
+    refused = next(each for each in report.findings if each.rule == "TGT801")
+    assert refused.message.startswith("ort-cpu, which stands in, refuses the file: ")
+
+
+def test_an_old_file_is_not_sent_off_the_device(tmp_path: Path) -> None:
+    """The table of CUDA's kernels goes back to opset 13."""
+    report = onnxpert.check(save(tmp_path, node("Relu"), opset=9, ir_version=4), "ort-cuda")
+    assert "TGT809" not in said(report)
+
+
 def test_a_file_that_runs_with_no_inputs_we_can_make_up(tmp_path: Path) -> None:
     shape = numpy_helper.from_array(np.array([7, 11]), "shape")
     constant = helper.make_node("Constant", [], ["s"], value=shape)

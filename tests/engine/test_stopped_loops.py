@@ -138,7 +138,7 @@ def over_experts(x: Tensor) -> Tensor:
 
 def over_labels(x: Tensor) -> Tensor:
     labels = (x * 2).round()
-    return torch.stack([x[labels == c].mean(0) for c in labels.unique()])
+    return torch.stack([x[labels == c].mean(0) for c in torch.unique(labels)])
 
 
 def written_by_index(x: Tensor) -> Tensor:
@@ -157,7 +157,9 @@ FOUND: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("forward", "values"), FOUND, ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(
+    ("forward", "values"), FOUND, ids=lambda each: getattr(each, "__name__", "")
+)
 def test_what_the_data_find_is_gone_through(forward: Any, values: Any, tmp_path: Path) -> None:
     inputs = [(torch.tensor(each),) for each in values]
     model = Model(forward)
@@ -185,12 +187,14 @@ def blocks_in_a_row(x: Tensor) -> Any:
 
 
 def parts_of_a_split(x: Tensor) -> Any:
-    parts = x.split(4)
+    parts = torch.split(x, 4)
     return torch.cat([part.softmax(0) for part in parts]), torch.stack([p.sum() for p in parts])
 
 
-@pytest.mark.parametrize("forward", [blocks_apart, blocks_in_a_row, parts_of_a_split])
-@pytest.mark.parametrize("length", [10, 40])
+BLOCKS: list[Any] = [(blocks_apart, 3), (blocks_apart, 40), (blocks_in_a_row, 40)]
+
+
+@pytest.mark.parametrize(("forward", "length"), [*BLOCKS, (parts_of_a_split, 10)])
 def test_a_last_block_may_be_shorter(forward: Any, length: int, tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = Model(forward)
@@ -215,3 +219,40 @@ def test_a_turn_may_write_through_a_mask(tmp_path: Path) -> None:
     example = (torch.randn(5, 3),)
     assert onnxpert.export(model, example, tmp_path / "m.onnx", dynamic_shapes=({0: "n"},)).ok
     assert_same(model, tmp_path / "m.onnx", [(torch.randn(size, 3),) for size in (1, 2, 11)])
+
+
+# ---- what is asked besides -----------------------------------------------------------------
+
+
+def otherwise_when_wide(x: Tensor) -> Tensor:
+    h = torch.zeros(x.shape[1])
+    for t in range(x.shape[0]):
+        h = torch.tanh(h + x[t])
+    return h * 2 if x.shape[1] > 500 else h
+
+
+def otherwise_when_long(x: Tensor) -> Tensor:
+    h = torch.zeros(x.shape[1])
+    for t in range(x.shape[0]):
+        h = torch.tanh(h + x[t])
+    return h * 2 if x.shape[0] > 2000 else h
+
+
+def otherwise_after_what_was_found(x: Tensor) -> Tensor:
+    total = torch.zeros(())
+    for i in x[:, 0].nonzero().flatten():
+        total = total * 0.5 + x[i].sum()
+    return total * 2 if x.shape[1] > 500 else total
+
+
+@pytest.mark.parametrize("length", [5, 50])
+@pytest.mark.parametrize(
+    "forward", [otherwise_when_wide, otherwise_when_long, otherwise_after_what_was_found]
+)
+def test_a_question_beside_a_loop_is_not_forgotten(forward: Any, length: int) -> None:
+    shapes = ({0: "rows", 1: "columns"},)
+    report = onnxpert.diagnose(Model(forward), (torch.randn(length, 3),), dynamic_shapes=shapes)
+    (error,) = (finding for finding in report.findings if finding.blocks)
+    assert error.rule == "SHP202"
+    assert error.location is not None
+    assert " else " in error.location.code

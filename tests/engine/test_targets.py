@@ -176,3 +176,14 @@ def test_a_narrower_type_needs_consent() -> None:
     accepted = onnxpert.diagnose(Counts().eval(), args, target="tensorrt", repair="all")
     assert rules(accepted)["TGT804"].repair == "cast-to-narrower-type"
     assert accepted.ok
+
+
+def test_half_precision_for_a_gpu_is_proven_without_one(tmp_path: Path) -> None:
+    """ONNX Runtime computes bfloat16 on CUDA and not on the CPU, where the proof runs."""
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU()).bfloat16().eval()
+    path = tmp_path / "m.onnx"
+    report = onnxpert.export(model, (torch.randn(2, 8).bfloat16(),), path, target="ort-cuda")
+    assert report.ok, report
+    graph = onnx.load(path).graph
+    assert "Cast" not in {node.op_type for node in graph.node}
+    assert graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.BFLOAT16

@@ -360,3 +360,18 @@ def test_an_export_that_fails_leaves_the_checkpoint_alone(
 def test_no_such_size() -> None:
     with pytest.raises(UsageError, match="external_data: 'much' is not a size"):
         onnxpert.diagnose(nn.Linear(2, 2), (torch.ones(1, 2),), external_data="much")
+
+
+def test_a_filled_file_is_proven_against_the_model(real: nn.Module, tmp_path: Path) -> None:
+    path, out = tmp_path / "empty.onnx", tmp_path / "filled.onnx"
+    onnxpert.export(meta(), (IDS,), path, weights="later")
+    given = [real.state_dict(), {"scale": torch.arange(32.0)}]
+    report = onnxpert.fill(path, given, out, model=real, args=(IDS,))
+    assert report.ok
+    assert report.verify
+    assert str(report).startswith("filled and proven: ")
+    out.unlink()
+    with pytest.raises(onnxpert.ExportError) as raised:
+        onnxpert.fill(path, given, out, model=Tied().eval(), args=IDS)
+    assert "NUM701" in {each.rule for each in raised.value.report.findings}
+    assert not out.exists()

@@ -1,5 +1,6 @@
 """Convolutions."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -108,3 +109,34 @@ def test_the_core_overload() -> None:
 def test_output_padding_beyond_the_stride() -> None:
     layer = nn.ConvTranspose2d(4, 6, 3, stride=1, padding=0, output_padding=2, dilation=3)
     assert_same(layer, torch.randn(2, 4, 5, 6))
+
+
+def _for_each_sample(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    batch, channels, height, width = x.shape
+    kernels = weight.reshape(-1, channels, 3, 3)
+    grid = x.reshape(1, batch * channels, height, width)
+    plain = F.conv2d(grid, kernels, groups=batch, padding=1)
+    return plain.view(batch, -1, height, width)
+
+
+def _turned_for_each_sample(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    batch, channels, height, width = x.shape
+    kernels = weight.transpose(1, 2).reshape(batch * channels, -1, 3, 3)
+    grid = x.reshape(1, batch * channels, height, width)
+    wide = F.conv_transpose2d(grid, kernels, groups=batch, stride=2)
+    return wide.view(batch, -1, wide.shape[2], wide.shape[3])
+
+
+@pytest.mark.parametrize("model", [_for_each_sample, _turned_for_each_sample])
+def test_a_kernel_for_each_sample(model: Callable[..., torch.Tensor]) -> None:
+    """As many groups as there are samples: the attribute of Conv cannot say that."""
+    assert_same(
+        model,
+        torch.randn(2, 3, 5, 5),
+        torch.randn(2, 4, 3, 3, 3),
+        dynamic=({0: "batch", 2: "height"}, {0: "batch"}),
+        others=[
+            [torch.randn(1, 3, 4, 5), torch.randn(1, 4, 3, 3, 3)],
+            [torch.randn(5, 3, 7, 5), torch.randn(5, 4, 3, 3, 3)],
+        ],
+    )

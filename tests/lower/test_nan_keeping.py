@@ -82,3 +82,18 @@ def test_a_nan_that_comes_about_inside_is_found_by_the_proof(tmp_path: Path) -> 
 def test_without_one_there_is_nothing_more(tmp_path: Path) -> None:
     onnxpert.export(lambda x: x.amax(1), (torch.randn(3, 5),), tmp_path / "m.onnx")
     assert [node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node] == ["ReduceMax"]
+
+
+@pytest.mark.parametrize("name", ["amax", "max", "argmax", "aminmax"])
+def test_a_quotient_is_expected_to_be_nan_some_day(name: str, tmp_path: Path) -> None:
+    """Zero by zero, which the example does not have."""
+
+    class Quotient(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return _EXTREMES[name](x / x.roll(1, 0))
+
+    path = tmp_path / "model.onnx"
+    example = torch.arange(1.0, 16.0).reshape(3, 5)
+    assert onnxpert.export(Quotient(), (example,), path).ok
+    example[:2, 1] = 0
+    _same(path, Quotient(), example)

@@ -69,3 +69,18 @@ def test_histogram_of_several_dimensions() -> None:
     assert_same(
         lambda x: torch.histogramdd(x, [3, 2], range=[-1.0, 1.0, 0.0, 2.0], density=True), x
     )
+
+
+@pytest.mark.parametrize("limits", [(0, 0), (-1, 1), (3, 3)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_histc_between_limits_and_over_the_range_of_the_values(
+    limits: tuple[int, int], dtype: torch.dtype
+) -> None:
+    torch.manual_seed(0)
+    assert_same(
+        lambda x: torch.histc(x, 7, *limits),
+        torch.randn(4, 50, dtype=dtype),
+        dynamic=({0: "rows"},),
+        others=[[torch.full((2, 50), 1.5, dtype=dtype)], [torch.randn(1, 50, dtype=dtype)]],
+    )
+    assert_same(lambda x: torch.histc(x, 7, *limits), torch.randn(0, dtype=dtype))

@@ -122,3 +122,14 @@ def test_sums_of_hashes_wrap() -> None:
     factors = torch.tensor([6364136223846793005, 1442695040888963407, 31])
     assert_same(lambda x: (x * factors + 1).sum(-1), numbers, dynamic="auto")
     assert_same(lambda x: (x * factors).sum(), numbers)
+
+
+def test_the_mean_of_what_may_be_nothing() -> None:
+    others = [[torch.randn(1, 3, 4)], [torch.randn(1, 4, 4)], [torch.randn(2, 9, 4)]]
+    assert_same(
+        lambda x: (x[:, 3:].mean(1), x[:, : x.shape[1] // 4].half().mean((1, 2), keepdim=True)),
+        torch.randn(2, 8, 4),
+        dynamic=({0: "a", 1: "b"},),
+        others=others,
+    )
+    assert_same(lambda x: x[x > 0].mean(), torch.randn(6), others=[[-torch.ones(6)]])

@@ -46,7 +46,8 @@ def test_the_diff_of_the_page_is_what_is_printed_and_applied(
     assert shown
     monkeypatch.chdir(tmp_path)
     Path("net.py").write_text(found[1], encoding="utf-8")
-    assert main(["fix", "net.py:Net", "--quiet", "--apply"]) == 0
+    assert main(["fix", "net.py:Net", "--quiet", "--apply", "--report", "fix.sarif"]) == 0
+    assert "torch.where" in Path("fix.sarif").read_text(encoding="utf-8")
     told = capsys.readouterr()
     assert told.out == shown[1]
     assert "torch.onnx.export takes it by itself" in told.err

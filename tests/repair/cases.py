@@ -31,6 +31,29 @@ def example_inputs():
 CASES: dict[str, list[tuple[str, str]]] = {
     "choose-with-where": [
         (
+            "if x.sum() > 9:\n    y = x\nelif x.sum() > 0:\n    y = -x\nelse:\n    y = x * 2\nreturn y",
+            "y = torch.where(x.sum() > 9, x, torch.where(x.sum() > 0, -x, x * 2))",
+        ),
+        (
+            (
+                "if x.sum() > 0:\n    y = self.fc(x)\n    y = y + 1\n    z = y * 2\nelse:\n"
+                "    y = x\n    z = x\nreturn y, z"
+            ),
+            "y_if_ = y_if + 1\n        y = torch.where(condition, y_if_, x)",
+        ),
+        (
+            "if x.max() > 2:\n    return x, 2 * x\nreturn x, x * 3",
+            "condition = x.max() > 2\n        return x, torch.where(condition, 2 * x, x * 3)",
+        ),
+        (
+            "if x.max() > 2:\n    return x, -x\ny = self.fc(x)\nreturn x, y",
+            "return torch.where(is_early, early[0], x), torch.where(is_early, early[1], y)",
+        ),
+        (
+            "if x.max() > 2:\n    return x\ny = self.fc(x)\nreturn y * 2",
+            "return torch.where(is_early, early, y * 2)",
+        ),
+        (
             "if x.sum() > 0:\n    y = self.fc(x)  # up\nelse:\n    y = -x\nreturn y",
             "y = torch.where(x.sum() > 0, self.fc(x), -x)",
         ),
@@ -53,9 +76,17 @@ CASES: dict[str, list[tuple[str, str]]] = {
     ],
     "join-conditions": [
         (
+            "if len(x) > 1 and x.max() < 9:\n    x = x + 1\nreturn x",
+            "(x.max() < 9) & (len(x) > 1)",
+        ),
+        (
+            "return torch.where(0 < x.max() < 9, x, -x)",
+            "torch.logical_and(0 < x.max(), x.max() < 9)",
+        ),
+        (
             "if x.sum() > 0 and x.max() < 9:\n    x = x + 1\nreturn x",
             "torch.logical_and(x.sum() > 0, x.max() < 9)",
-        )
+        ),
     ],
     "compute-sizes-as-integers": [
         ("n = int(x.shape[1] / 2)\nreturn x[:, :n]", "n = x.shape[1] // 2"),
@@ -71,11 +102,19 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "take-batch-from-input": [
+        ("h = torch.zeros(1, 2, 8)\nreturn x + h[0]", "torch.zeros(1, x.shape[0], 8)"),
         ("return self.fc(x).view(2, -1)", "self.fc(x).view(x.shape[0], -1)"),
         ("y = self.fc(x)\nreturn y.view(2, 4, 2)", "y.view(y.shape[0], 4, 2)"),
         ("h = torch.zeros(2, 8)\nreturn x + h", "torch.zeros(x.shape[0], 8)"),
     ],
     "compute-with-torch-arrays": [
+        (
+            (
+                "a = x.numpy()\na = (a - a.mean(axis=1, keepdims=True)) / np.std(a)\n"
+                "return torch.from_numpy(a.astype('float64'))"
+            ),
+            "torch.std(a, correction=0)\n        return a.to(torch.float64)",
+        ),
         (
             (
                 "a = x.detach().cpu().numpy()\nb = np.exp(a).astype(np.float32)\n"
@@ -90,6 +129,7 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("return torch.from_numpy(np.clip(x.numpy(), 0, 1)) * 2", "torch.clamp(x, 0, 1)"),
     ],
     "leave-inputs-alone": [
+        ("x[:, 1:] += 1  # shift\nreturn x", "x = x.clone()\n        x[:, 1:] += 1  # shift"),
         ("x += 1\nreturn self.fc(x)", "x = x + 1"),
         ("x.mul_(2)\nreturn x", "x = x.mul(2)"),
         ("x[:, 0] = 0\nreturn x", "x = x.clone()\n        x[:, 0] = 0"),
@@ -97,7 +137,12 @@ CASES: dict[str, list[tuple[str, str]]] = {
     "stop-printing": [
         ('print("shape", x.shape)\nreturn x', ""),
         ('logger.info("mean %s", x.mean())\nreturn x', ""),
-        ("if x.ndim == 2:\n    print(x)\nreturn x", "pass"),
+        ("if x.ndim == 2:\n    print(x)\nreturn x", "def forward(self, x):\n        return x"),
+        (
+            "if x.max() > 1e9:\n    print('large', x.max())\nreturn x",
+            "def forward(self, x):\n        return x",
+        ),
+        ("if x.ndim == 2:\n    print(x)\nelse:\n    x = -x\nreturn x", "pass"),
     ],
     "let-dropout-follow-the-mode": [
         ("return F.dropout(x, 0.5)", "F.dropout(x, 0.5, training=self.training)")
@@ -129,11 +174,20 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "torch.stack([x.min().reshape(()), x.max().reshape(())])",
         ),
     ],
+    "match-the-weights": [
+        ("return F.linear(x, torch.eye(8, dtype=torch.float64))", "torch.float64).to(x.dtype))"),
+        ("return self.fc(x.double())", "self.fc(x.double().to(torch.float32))"),
+        ("return x @ torch.eye(8).half()", "x @ torch.eye(8).half().to(x.dtype)"),
+    ],
     "keep-values-local": [
+        (
+            "y = self.fc(x)\nself.last = y  # for later\nreturn y",
+            "y = self.fc(x)\n        return y",
+        ),
         (
             "self.last = self.fc(x)\nreturn self.last * 2",
             "last = self.fc(x)\n        return last * 2",
-        )
+        ),
     ],
 }
 

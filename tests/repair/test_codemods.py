@@ -10,7 +10,7 @@ import pytest
 from onnxpert.core.types import Safety
 from onnxpert.diagnose import catalogue as rules
 from onnxpert.engine import fix
-from onnxpert.engine.plain import comparison
+from onnxpert.engine.plain import agree, outcomes
 from onnxpert.repair.rewriting import catalogue, diff, rewritten
 from onnxpert.repair.source import text as files
 
@@ -47,10 +47,10 @@ def test_a_codemod(name: str, body: str, new: str, tmp_path: Path) -> None:
     assert new in after[path]
     kept = before if catalogue()[name].safety is Safety.SAFE else after
     if after != before:
-        assert comparison(work.afresh(kept), work.afresh(after))
+        assert agree(outcomes(work.afresh(kept)), outcomes(work.afresh(after)))
         # What is not the codemod's business is as it was, to the last blank.
         shown = [line for line in diff(before, after).splitlines() if line[:1] in "+-"]
-        assert len(shown) <= 9, shown
+        assert len(shown) <= 15, shown
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -89,3 +89,31 @@ def test_what_needs_torch_imports_it(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     after = rewritten({path: text}, [catalogue()["choose-with-where"]], job(path).look)[path]
     assert "annotations\n\nimport torch\nimport torch.nn as nn\n" in after
+
+
+def test_a_codemod_is_kept_where_it_does_no_harm(tmp_path: Path) -> None:
+    """Of two numbers taken out of tensors, Python needs one: an index of a list."""
+    path = tmp_path / "net.py"
+    text = source(
+        "kinds = {0: 1.0, 1: 2.0}\nkind = kinds[(x > 9).sum().item()]\n"
+        "top = x.max().item()\nreturn x * kind / top"
+    )
+    path.write_text(text, encoding="utf-8")
+    work = job(path)
+    (sound,) = fix._sound(work, {path: text}, [catalogue()["keep-as-tensor"]])
+    after = rewritten({path: text}, [sound], work.look)[path]
+    assert "top = x.max()\n" in after
+    assert "kinds[(x > 9).sum().item()]" in after
+
+
+def test_no_comment_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    text = source(
+        "# one\nif x.sum() > 0:  # two\n    # three\n    y = x  # four\nelse:  # five\n    y = -x\n"
+        "    # six\n# seven\nreturn y"
+    )
+    path.write_text(text, encoding="utf-8")
+    after = rewritten({path: text}, [catalogue()["choose-with-where"]], job(path).look)[path]
+    assert "torch.where" in after
+    for word in ("one", "two", "three", "four", "five", "six", "seven"):
+        assert f"# {word}\n" in after

@@ -13,6 +13,7 @@ from torch.nn.parameter import is_lazy
 
 from onnxpert.capture import strategies
 from onnxpert.capture.evaluation import with_lasting_chance
+from onnxpert.capture.first_call import after_first_call
 from onnxpert.capture.flat import Flat, fed_copies, owner
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.quantised.box import UnreadQuantisedError
@@ -68,13 +69,16 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
                 return with_lasting_chance(_with_detours(_run(strategy, loaded), attempts))
             except Exception as error:  # what a model does is evidence, never our exception
                 attempts.append((strategy.name, failure(error)))
-                refused = _refused(loaded, attempts) if len(attempts) == 1 else None
-                if refused is not None:  # no strategy can trace what does not run
-                    return refused
-                if _is_about_an_offer(loaded, attempts[-1][1]):  # with less offered it may do
-                    break
-                if isinstance(error, UnreadQuantisedError):  # nor does anybody else know it
-                    break
+            # Out of the handler: what the model itself raises has nothing to do with that error.
+            ended = None
+            if len(attempts) == 1:  # no strategy can trace what does not run
+                ended = _refused(loaded, attempts) or _later(strategy, loaded)
+            if ended is not None:
+                return ended
+            if _is_about_an_offer(loaded, attempts[-1][1]):  # with less offered it may do
+                break
+            if attempts[-1][1].kind == UnreadQuantisedError.__name__:  # nor does anybody else know
+                break
         else:
             blockers, scouted = scout(loaded)
             scouted = None if scouted is None else with_lasting_chance(scouted)
@@ -89,6 +93,11 @@ def _run(strategy: Strategy, loaded: Loaded) -> Captured:
                 return _whole(strategy.run(loaded))
             except SizeTakenError:
                 continue
+
+
+def _later(strategy: Strategy, loaded: Loaded) -> Captured | None:
+    captured = after_first_call(loaded, functools.partial(_run, strategy))
+    return None if captured is None else with_lasting_chance(captured)
 
 
 def _whole(captured: Captured) -> Captured:

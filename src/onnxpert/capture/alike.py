@@ -35,13 +35,13 @@ def _running(input: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> An
     return input.new_empty(input.shape, dtype=dtype or (torch.int64 if whole else input.dtype))
 
 
-def _cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, *rest: Any) -> Any:
+def _cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, *_: Any) -> Any:
     if not _varies(input) or not _fits(input, hx, w_ih, w_hh):
         return NotImplemented
     return hx.new_empty(hx.shape)
 
 
-def _lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, *rest: Any) -> Any:
+def _lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, *_: Any) -> Any:
     if not _varies(input) or not all(_fits(input, each, w_ih, w_hh) for each in hx):
         return NotImplemented
     return tuple(each.new_empty(each.shape) for each in hx)
@@ -54,6 +54,16 @@ def _fits(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor) -> bool:
     wide = (input.shape[1], w_ih.shape[1]), (hx.shape[1], w_hh.shape[1])
     widths = all(type(a) is int and a == b for a, b in wide)
     return widths and str(input.shape[0]) == str(hx.shape[0])
+
+
+def _distances(x1: Tensor, x2: Tensor, *_: Any) -> Any:
+    """torch's own asks whether there are more than 25 of them, for the sake of a kernel."""
+    if not _varies(x1, x2) or x1.dim() != x2.dim() or x1.dim() < 2 or x1.dtype != x2.dtype:
+        return NotImplemented
+    alike = [*zip(x1.shape[:-2], x2.shape[:-2], strict=True), (x1.shape[-1], x2.shape[-1])]
+    if any(str(one) != str(other) for one, other in alike):
+        return NotImplemented
+    return x1.new_empty((*x1.shape[:-1], x2.shape[-2]))
 
 
 LIKE: dict[Any, Callable[..., Any]] = {
@@ -69,4 +79,5 @@ LIKE: dict[Any, Callable[..., Any]] = {
     aten.rnn_tanh_cell.default: _cell,
     aten.rnn_relu_cell.default: _cell,
     aten.lstm_cell.default: _lstm_cell,
+    aten.cdist.default: _distances,
 }

@@ -31,7 +31,7 @@ class Autocast(TorchFunctionMode):
     """Knows what autocast is set to while a model is recorded, and what to do about it."""
 
     def __init__(self, recorder: Recorder) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._recorder = recorder
         self._dtype: torch.dtype | None = None  # None: it is off
 

@@ -22,7 +22,7 @@ class DataAttribute(TorchFunctionMode):
     """While on, the `data` of a tensor of the model's is the recorder's stand-in."""
 
     def __init__(self, recorder: Recorder) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._recorder = recorder
 
     def __torch_function__(

@@ -90,7 +90,9 @@ class Deeds:
         path, _, attribute = name.rpartition(".")
         part = next((p for n, p in self._root.named_modules() if n == path), None)
         kind, attribute = owners.get(name, (type(part) if part is not None else None, attribute))
-        found = _written_by(kind, attribute, path, filled=assigned is not None)
+        found = _written_by(kind, attribute, path, filled=True)
+        if found is None and assigned is None:
+            found = _written_by(kind, attribute, path)
         if found is None and assigned is None:
             files = [str(module.__file__) for module in _user_modules(self._root)]
             others = (write_of(file, attribute, path, attribute=True) for file in files)

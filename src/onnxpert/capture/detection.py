@@ -27,15 +27,13 @@ def without_loops_over_data() -> Iterator[None]:
     with ExitStack() as stack:
         plain = stack.enter_context(_recoded("torchvision.ops.boxes", "batched_nms", _suppressed))
         if plain is not None:
-            _kernel().append(plain)
+            _kernels()[_NAME] = plain
         stack.enter_context(_recoded(_HEADS, "paste_masks_in_image", _pasted))
         yield
 
 
 @contextmanager
-def _recoded(
-    home: str, name: str, ours: Callable[..., Any]
-) -> Iterator[Callable[..., Any] | None]:
+def _recoded(home: str, name: str, ours: Callable[..., Any]) -> Iterator[Callable[..., Any] | None]:
     """While on, a function runs other code; gives the function as it was, None if there is none."""
     function = getattr(sys.modules.get(home), name, None)
     if not isinstance(function, FunctionType):  # nobody has imported it, so nobody calls it
@@ -57,19 +55,22 @@ def _suppressed(boxes: Any, scores: Any, idxs: Any, iou_threshold: Any) -> Any:
 
 
 @functools.cache
-def _kernel() -> list[Callable[..., Any]]:
-    """Defines the operator; gives the place of what it runs, which is the last one there."""
-    held: list[Callable[..., Any]] = []
+def _kernels() -> dict[str, Callable[..., Any]]:
+    """Defines the operator; gives the place of what it runs."""
+    held: dict[str, Callable[..., Any]] = {}
     torch.library.define(
         _NAME, "(Tensor boxes, Tensor scores, Tensor idxs, float iou_threshold) -> Tensor"
     )
-    torch.library.impl(_NAME, "CPU", lambda *args: held[-1](*args))
 
-    @torch.library.register_fake(_NAME)
+    def kernel(*args: Any) -> Any:
+        return held[_NAME](*args)
+
     def kept(boxes: Tensor, *_: Any) -> Tensor:
         count = torch.library.get_ctx().new_dynamic_size()
         return boxes.new_empty((count,), dtype=torch.int64)
 
+    torch.library.impl(_NAME, "CPU", kernel)
+    torch.library.register_fake(_NAME, kept)
     return held
 
 

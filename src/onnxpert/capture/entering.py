@@ -28,6 +28,8 @@ from onnxpert.core.types import DimSpec, GraphInput, InputKind, InputLeaf, Loade
 def entered(recorder: Recorder, loaded: Loaded) -> list[Any]:
     """All of them; a size that the user derived from another (`2 * half`) is that from the start."""
     values = [enter(recorder, index, leaf) for index, leaf in enumerate(fed(loaded))]
+    if any(leaf.dims for leaf in fed(loaded)):
+        recorder.fake_mode.cache_enabled = False  # until calls begin to repeat themselves
     _tie(loaded, values)
     return values
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
 
-import sympy
+from sympy import Ge, Gt, Le, Lt
+from torch import SymInt
+from torch._guards import ShapeGuard
 
 from onnxpert.capture.places import Place
 from onnxpert.capture.reasoning import Frugal
-from onnxpert.core.source import location
-from onnxpert.core.types import Guard, Location
+from onnxpert.core.source import Frame, location
+from onnxpert.core.types import Captured, Guard, Location, replace
+
+Assumption: TypeAlias = tuple[Any, tuple[Frame, ...]]  # a condition, and where it was met
 
 
 def guards_of(environment: Any) -> tuple[Guard, ...]:
@@ -20,12 +24,39 @@ def guards_of(environment: Any) -> tuple[Guard, ...]:
         return ()
     found = []
     if isinstance(environment, Frugal) and environment.definitions:
-        spelled = map(environment.spelled_out_guard, environment.guards)
-        environment.guards[:] = [guard for guard in spelled if guard.expr != sympy.true]
+        environment.guards[:] = map(environment.spelled_out_guard, environment.guards)
     for guard in environment.guards:
         symbols = tuple(sorted(str(symbol) for symbol in guard.expr.free_symbols))
         found.append(Guard(str(guard.expr), symbols, _line(guard.sloc)))
     return tuple(found)
+
+
+def assuming(captured: Captured, assumptions: Iterable[Assumption]) -> Captured:
+    """The capture with more that is assumed of its sizes; the graph's own environment keeps it."""
+    environment = _environment(captured)
+    if environment is None:
+        return captured
+    known = {guard.expr for guard in environment.guards}
+    for condition, frames in assumptions:
+        if condition not in known:
+            place = Place(None, None, frames)
+            environment.guards.append(ShapeGuard(condition, place, size_oblivious=False))
+    return replace(captured, guards=guards_of(environment))  # type: ignore[no-any-return]
+
+
+def limits(captured: Captured) -> Iterator[Assumption]:
+    """How far a size may go by what was assumed of it: `if n > 512` went one way."""
+    environment = _environment(captured)
+    for guard in () if environment is None else environment.guards:
+        ordered = isinstance(guard.expr, (Lt, Le, Gt, Ge))
+        if ordered and len(guard.expr.free_symbols) == 1 and isinstance(guard.sloc, Place):
+            yield guard.expr, guard.sloc.frames
+
+
+def _environment(captured: Captured) -> Any:
+    values = [node.meta.get("val") for node in captured.root.graph.nodes if node.op == "placeholder"]
+    sizes = [size for value in values for size in (value, *getattr(value, "shape", ()))]
+    return next((one.node.shape_env for one in sizes if isinstance(one, SymInt)), None)
 
 
 def _line(sloc: Any) -> Location | None:

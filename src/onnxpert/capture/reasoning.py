@@ -33,10 +33,12 @@ class Frugal(ShapeEnv):
         self.definitions: dict[Expr, Expr] = {}  # symbols for longer expressions
 
     def spelled_out(self, expr: Expr) -> Expr:
-        """In the sizes of the inputs, and of what the data decide."""
-        while not self.definitions.keys().isdisjoint(expr.free_symbols):
-            expr = expr.xreplace(self.definitions)
-        return expr
+        """In the sizes of the inputs, and of what the data decide; nothing is worked out anew."""
+        if self.definitions.keys().isdisjoint(expr.free_symbols):
+            return expr
+        if expr in self.definitions:
+            return self.spelled_out(self.definitions[expr])
+        return expr.func(*map(self.spelled_out, expr.args), evaluate=False)
 
     def spelled_out_guard(self, guard: ShapeGuard) -> ShapeGuard:
         expr = self.spelled_out(guard.expr)
@@ -44,12 +46,10 @@ class Frugal(ShapeEnv):
 
     def settled(self, expr: Expr) -> bool | None:
         """The answer to whether a size is what it is defined to be; None to all else."""
-        if not isinstance(expr, sympy.Eq | sympy.Ne):
+        if not self.definitions or not isinstance(expr, sympy.Eq | sympy.Ne):
             return None
-        if self.definitions.keys().isdisjoint(expr.free_symbols):
-            return None
-        apart = self.spelled_out(expr.lhs) - self.spelled_out(expr.rhs)
-        return isinstance(expr, sympy.Eq) if sympy.expand_mul(apart) == 0 else None
+        sides = {self.definitions.get(side, side) for side in (expr.lhs, expr.rhs)}
+        return isinstance(expr, sympy.Eq) if len(sides) == 1 else None
 
     def evaluate_expr(
         self, orig_expr: Expr, hint: Number | None = None, *rest: Any, **options: Any

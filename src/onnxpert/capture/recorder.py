@@ -27,6 +27,7 @@ from onnxpert.capture.guards import sizes_named
 from onnxpert.capture.inner import bodies
 from onnxpert.capture.open_sizes.derived import with_own_sizes
 from onnxpert.capture.open_sizes.full_windows import FullWindows
+from onnxpert.capture.open_sizes.given_numbers import open_numbers
 from onnxpert.capture.open_sizes.indices import OpenIndices
 from onnxpert.capture.open_sizes.keyed import open_tables
 from onnxpert.capture.open_sizes.listed import OpenLists
@@ -49,6 +50,7 @@ _READS_VALUE = frozenset({aten._local_scalar_dense.default, aten.item.default})
 _CONSTANT_ELEMENTS = 4096
 _FEW_ELEMENTS = 64
 _WATCHED = 512
+_REPEATING = 96  # after so many calls on sizes that vary, to remember outcomes begins to pay
 
 
 def new_fake_mode() -> FakeTensorMode:
@@ -200,6 +202,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             name=getattr(target, "overloadpacket", target).__name__,
         )
         self._describe(node, out)
+        if len(self.graph.nodes) == _REPEATING:
+            self.fake_mode.cache_enabled = True
         if self.watch is not None and len(self.graph.nodes) % _WATCHED == 0:
             self.watch()
         return node
@@ -411,6 +415,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(OpenLists())
         stack.enter_context(OpenIndices())
         stack.enter_context(DataAttribute(recorder))
+        stack.enter_context(open_numbers())
         stack.enter_context(OpenSteps())
         stack.enter_context(recorder.autocast)
         stack.enter_context(scans_in_order())

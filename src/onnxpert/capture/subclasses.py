@@ -29,15 +29,15 @@ class _Dressed(FakeTensor):
 
 # A fake hides from `__torch_function__`; a tensor of the user's class does not. torch hides every
 # class with a `__torch_dispatch__` while it is being made, so that it has to be said afterwards.
-_Dressed.__torch_function__ = classmethod(torch.Tensor.__torch_function__.__func__)  # type: ignore[attr-defined, method-assign]
+_Dressed.__torch_function__ = classmethod(torch.Tensor.__torch_function__.__func__)  # type: ignore[attr-defined, method-assign, assignment]
 
 
-def dressed(fake: FakeTensor, wanted: type[torch.Tensor]) -> torch.Tensor:
+def dressed(fake: torch.Tensor, wanted: type[torch.Tensor]) -> torch.Tensor:
     """The same tensor as one of the wanted class."""
     with torch._C.DisableTorchFunctionSubclass():
         same: torch.Tensor = _alias(fake)
     if not issubclass(FakeTensor, wanted):
-        same.__class__ = _both(wanted)  # type: ignore[assignment]
+        same.__class__ = _both(wanted)
     return same
 
 
@@ -45,7 +45,7 @@ def wear(fake: torch.Tensor, example: torch.Tensor) -> None:
     """Gives a fake the class of the tensor it stands for, and what that carries beside its values."""
     kind = users_class(example)
     if kind is not None:
-        fake.__class__ = _both(kind)  # type: ignore[assignment]
+        fake.__class__ = _both(kind)
         fake.__dict__.update(example.__dict__)
 
 
@@ -72,7 +72,7 @@ def fakes_take_classes() -> Iterator[None]:
         return dressed(data, cls) if plain else make(cls, data, *rest, **named)
 
     torch.Tensor.as_subclass = into  # type: ignore[method-assign, assignment]
-    torch.Tensor._make_subclass = staticmethod(made)  # type: ignore[method-assign, assignment]
+    torch.Tensor._make_subclass = staticmethod(made)  # type: ignore[method-assign]
     try:
         yield
     finally:

@@ -17,11 +17,10 @@ Tensor = torch.Tensor
 
 def _segments(
     data: Tensor,
-    reduce: str,
-    *,
+    *_: Any,
     lengths: Tensor | None = None,
     offsets: Tensor | None = None,
-    **_: Any,
+    **__: Any,
 ) -> Any:
     """Every row of the data has a row of lengths or of offsets."""
     marks = lengths if lengths is not None else offsets

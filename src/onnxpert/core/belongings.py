@@ -52,6 +52,9 @@ class Table:
         ]
         return [Change(f"{self.name}.{key}", self._owner, str(key)) for key in keys]
 
+    def is_changed(self) -> bool:
+        return bool(self.changes())
+
     def restore(self) -> None:
         if _same(self._held, self._before):
             return

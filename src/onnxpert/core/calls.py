@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from torch import fx
+from typing import Any
 
 
-def calls(root: Any) -> Iterator[fx.Node]:
+def calls(root: Any) -> Iterator[Any]:
     """In the order in which they stand; a body comes before what runs it."""
     for node in root.graph.nodes:
         if node.op == "call_function":

@@ -47,7 +47,7 @@ def _memories(model: Any) -> Iterator[_Kept]:
     if not isinstance(owner, torch.nn.Module):
         return
     for table in belongings.of_model(owner):
-        yield _Kept(table.name, lambda table=table: bool(table.changes()), table.restore)
+        yield _Kept(table.name, table.is_changed, table.restore)
     for path, module in owner.named_modules():
         prefix = f"{path}." if path else ""
         if not isinstance(module, torch.jit.ScriptModule):  # whose attributes are out of reach

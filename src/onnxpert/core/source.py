@@ -66,6 +66,11 @@ def ownership(file: str) -> int:
     return 0 if real.startswith(_LIBRARIES) else 3
 
 
+def is_library(file: str) -> bool:
+    """Whether a file is neither the user's own nor unknown."""
+    return 0 < ownership(file) < _USER
+
+
 def choose(frames: Iterable[Frame]) -> Frame | None:
     """The innermost frame of the user's own; else of a library; else of a layer; else none."""
     best: Frame | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from onnxpert.report.graph import Graph
 from onnxpert.targets import Target, find
 from onnxpert.targets.fit import fit
 from onnxpert.verify.anywhere import attempt, examine
+from onnxpert.verify.messages import one_line
 
 if TYPE_CHECKING:
     import onnx
@@ -54,15 +55,22 @@ def check(path: Path, name: str, *, run: bool, progress: Progress | None) -> Rep
         proto, invalid = examine(path)
     if proto is not None:
         with checked.clock.stage("fit"):
-            _fit(checked, proto)
+            try:
+                _fit(checked, proto)
+            except ir.serde.SerdeError as error:  # a graph that cannot be one
+                invalid = invalid or (one_line(error.__cause__ or error),)
     here = runner(target)
     ran = False
-    if run and proto is not None and not checked.blocked:
-        checked.learn(absence(target))
-        with checked.clock.stage("run") as notes:
-            notes.append(here.name)
-            ran = _run(checked, here)
-    checked.learn(Tried(name, invalid, ran=ran and here is target))
+    if run and checked.model is not None and not checked.blocked:
+        absent = absence(target)
+        lacking = _lacking(checked.model, here) if absent is not None else ""
+        if absent is not None:
+            checked.learn(replace(absent, runs_only=True, lacking=lacking))
+        if not lacking:
+            with checked.clock.stage("run") as notes:
+                notes.append(here.name)
+                ran = _run(checked, here)
+    checked.learn(Tried(name, invalid, ran=ran and name != "onnx"))
     return _report(checked, ran, "" if here.name == name else here.name)
 
 
@@ -73,6 +81,12 @@ def _fit(checked: _Check, proto: onnx.ModelProto) -> None:
     fitting = fit(checked.model, target, source_of)
     checked.learn(fitting)
     checked.graph = drawn(checked.model)
+
+
+def _lacking(model: ir.Model, here: Target) -> str:
+    """What the target that stands in has no kernels for, which says nothing of the target itself."""
+    blocking = [each for each in diagnose(fit(model, here, source_of)) if each.blocks]
+    return blocking[0].message if blocking else ""
 
 
 def _known(target: Target) -> str:
@@ -99,7 +113,8 @@ def _run(checked: _Check, here: Target) -> bool:
     refused, failed = attempt(checked.path, here)
     place = _place(checked.model, refused or failed)
     if refused:
-        checked.learn(Verified((), runtime_error=refused, location=place))
+        stands_in = "" if here is checked.target else here.name
+        checked.learn(Verified((), runtime_error=refused, location=place, refused_by=stands_in))
     checked.learn(Tried(here.name, failed=failed, location=place))
     return not refused and not failed
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import io
 import os
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,11 +15,11 @@ from onnxpert.core.source import ownership
 from onnxpert.core.types import Request, Safety, Severity, replace
 from onnxpert.engine import pipeline
 from onnxpert.engine.clock import Clock, Progress
-from onnxpert.engine.plain import comparison, plain_export, traced
+from onnxpert.engine.plain import agree, open_axes, outcomes, plain_export, quiet, traced
 from onnxpert.engine.sources import Prepared, prepare
 from onnxpert.load.substitutes import substituted
 from onnxpert.repair.codemod import Codemod
-from onnxpert.repair.rewriting import Contents, applicable, diff, rewritten
+from onnxpert.repair.rewriting import Contents, applicable, diff, narrowed, rewritten
 from onnxpert.repair.source import text as files
 from onnxpert.repair.source.watching import NOTE, Notes, Place, Seen, noting
 from onnxpert.report import Report
@@ -57,6 +54,9 @@ class _Job:
     inputs_file: str | None
     evaluate: bool
     options: Mapping[str, Any]
+    # By the texts of the files: what was seen in a run, and what came out.
+    _seen: dict[tuple[str, ...], Mapping[Place, list[Seen]]] = field(default_factory=dict)
+    _given: dict[tuple[str, ...], Sequence[Sequence[Any] | None]] = field(default_factory=dict)
 
     def load(self) -> Prepared:
         prepared = prepare(self.source, self.inputs, self.inputs_file)
@@ -68,7 +68,14 @@ class _Job:
         with substituted(contents):
             return self.load()
 
-    def request(self, prepared: Prepared, path: Path | None = None) -> Request:
+    def reference(self, contents: Contents) -> Sequence[Sequence[Any] | None]:
+        """What the model gives as these files have it."""
+        key = tuple(contents.values())
+        if key not in self._given:
+            self._given[key] = outcomes(self.afresh(contents))
+        return self._given[key]
+
+    def request(self, prepared: Prepared, path: Path | None = None, **more: Any) -> Request:
         return Request(
             prepared.model,
             prepared.args,
@@ -77,10 +84,17 @@ class _Job:
             dynamic_shapes=self.options.get("dynamic_shapes") or prepared.dynamic_shapes,
             repair="off",
             **{key: value for key, value in self.options.items() if key != "dynamic_shapes"},
+            **more,
         )
 
     def look(self, contents: Contents) -> Mapping[Place, list[Seen]]:
         """Run the model once, and note what every expression of its files is."""
+        key = tuple(contents.values())
+        if key not in self._seen:
+            self._seen[key] = self._look(contents)
+        return self._seen[key]
+
+    def _look(self, contents: Contents) -> Mapping[Place, list[Seen]]:
         import builtins
 
         import torch
@@ -88,10 +102,9 @@ class _Job:
         notes = Notes()
         setattr(builtins, NOTE, notes)
         try:
-            with substituted(contents, noting), _quiet(), torch.no_grad():
+            with substituted(contents, noting), quiet(), torch.no_grad():
                 prepared = self.load()
-                values = [*prepared.args, *prepared.kwargs.values()]
-                notes.inputs = frozenset(map(id, values))
+                notes.inputs = {id(value): axes for value, axes in open_axes(prepared)}
                 notes.on = True
                 try:
                     prepared.model(*prepared.args, **prepared.kwargs)
@@ -118,7 +131,7 @@ def fix(
     `consent` lets in codemods that change what is computed. Raises UsageError for a source whose
     Python is not the user's own."""
     job = _Job(source, tuple(inputs), inputs_file, evaluate, options)
-    with _quiet():
+    with quiet():
         return _fixed(job, consent, Clock(progress))
 
 
@@ -135,31 +148,43 @@ def _fixed(job: _Job, consent: bool, clock: Clock) -> Fixed:
         )
     with clock.stage("diagnose"):
         before = pipeline.rehearse(job.request(original))
-        goal = _Score.of(before, traced(original))
+        goal = _Score.of(original).told(before)
     with clock.stage("rewrite") as notes:
-        kept = _useful(job, contents, _candidates(job, contents, before, goal, consent), goal)
+        sound = _sound(job, contents, _candidates(job, contents, before, goal, consent))
+        kept = _useful(job, contents, sound, before, goal)
         notes.append(", ".join(each.name for each in kept))
     if not kept:
         return Fixed(before, None, notes=_why_not(before, goal))
     with clock.stage("prove"):
-        return _proven(job, before, contents, kept)
+        fixed = _proven(job, before, contents, kept)
+        if fixed.plain or kept == sound:
+            return fixed
+        # torch may follow a model and yet write a constant where there should be none
+        whole = _proven(job, before, contents, sound)
+        return whole if whole.plain or not fixed.diff else fixed
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Score:
-    """The more the better: plain torch follows it, nothing blocks, little is to be said."""
+    """The more the better: plain torch follows it, it runs at more sizes, little is to be said."""
 
     traced: bool
-    errors: int
-    warnings: int
-    rest: int
+    runs: int  # minus the trials that it refuses
+    errors: int = 0
+    warnings: int = 0
+    rest: int = 0
 
     @staticmethod
-    def of(report: Report, follows: bool) -> _Score:
+    def of(prepared: Prepared) -> _Score:
+        return _Score(traced(prepared), -sum(each is None for each in outcomes(prepared)))
+
+    def told(self, report: Report) -> _Score:
+        """With what a report has to say."""
         many = dict.fromkeys(Severity, 0)
         for finding in report.findings:
-            many[finding.severity] += 1
-        return _Score(follows, -many[Severity.ERROR], -many[Severity.WARNING], -many[Severity.INFO])
+            many[finding.severity] -= 1
+        told = (many[each] for each in (Severity.ERROR, Severity.WARNING, Severity.INFO))
+        return _Score(self.traced, self.runs, *told)
 
 
 def _own_files(source: str, model: Any) -> Iterator[Path]:
@@ -195,7 +220,7 @@ def _candidates(
             for each in more
             if each not in found
             and (consent or each.safety is Safety.SAFE)
-            and (not goal.traced or not before.ok or rules & set(each.cures))
+            and (not goal.traced or not before.ok or goal.runs < 0 or rules & set(each.cures))
         ]
         if not new:
             break
@@ -203,18 +228,34 @@ def _candidates(
     return found
 
 
-def _useful(job: _Job, contents: Contents, chosen: list[Codemod], goal: _Score) -> list[Codemod]:
-    """What is left when everything goes that breaks the model, or changes nothing for the better."""
-    sound: list[Codemod] = []
+def _sound(job: _Job, contents: Contents, chosen: list[Codemod]) -> list[Codemod]:
+    """Those with which the model computes what it did."""
+    found: list[Codemod] = []
+
+    def keeps(each: Codemod) -> bool:
+        try:
+            new = job.afresh(rewritten(contents, [*found, each], job.look))
+            return agree(job.reference(_baseline(job, contents, [*found, each])), outcomes(new))
+        except Exception:  # it does not parse, load or run any more
+            return False
+
     for each in chosen:
-        if _computes_the_same(job, contents, [*sound, each]):
-            sound.append(each)
-    best = _score(job, contents, sound) if sound else goal
+        here = rewritten(contents, found, job.look)
+        sound = each if keeps(each) else narrowed(here, each, job.look, keeps)
+        found += [sound] if sound else []
+    return found
+
+
+def _useful(
+    job: _Job, contents: Contents, sound: list[Codemod], before: Report, goal: _Score
+) -> list[Codemod]:
+    """What is left when everything goes that changes nothing for the better."""
+    best = _score(job, contents, sound, before, goal) if sound else goal
     if best <= goal:
         return []
     for each in list(reversed(sound)):
         without = [other for other in sound if other is not each]
-        score = _score(job, contents, without) if without else goal
+        score = _score(job, contents, without, before, best) if without else goal
         if score >= best:
             sound, best = without, score
     return sound
@@ -226,33 +267,32 @@ def _baseline(job: _Job, contents: Contents, chosen: Sequence[Codemod]) -> Conte
     return rewritten(contents, changing, job.look)
 
 
-def _computes_the_same(job: _Job, contents: Contents, chosen: list[Codemod]) -> bool:
-    try:
-        new = rewritten(contents, chosen, job.look)
-        return comparison(job.afresh(_baseline(job, contents, chosen)), job.afresh(new))
-    except Exception:  # it does not parse, load or run any more
-        return False
-
-
-def _score(job: _Job, contents: Contents, chosen: list[Codemod]) -> _Score:
-    new = rewritten(contents, chosen, job.look)
-    with substituted(new):
+def _score(
+    job: _Job, contents: Contents, chosen: list[Codemod], before: Report, floor: _Score
+) -> _Score:
+    """How good the model is with these; what is below the floor in what is cheap is not diagnosed."""
+    with substituted(rewritten(contents, chosen, job.look)):
         prepared = job.load()
-        return _Score.of(pipeline.rehearse(job.request(prepared)), traced(prepared))
+        score = _Score.of(prepared)
+        if not before.findings or (score.traced, score.runs) < (floor.traced, floor.runs):
+            return score
+        # A proof costs most of a rehearsal; without it, what only it finds would seem to be cured.
+        proof = any(finding.rule.startswith("NUM") for finding in before.findings)
+        return score.told(pipeline.rehearse(job.request(prepared, verify=proof)))
 
 
 def _proven(job: _Job, before: Report, contents: Contents, kept: list[Codemod]) -> Fixed:
     new = rewritten(contents, kept, job.look)
-    reference = job.afresh(_baseline(job, contents, kept))
+    asked = job.request(job.afresh(_baseline(job, contents, kept)))
     with tempfile.TemporaryDirectory(prefix="onnxpert-") as folder:
-        place = Path(folder) / "model.onnx"
+        ours, theirs = Path(folder) / "model.onnx", Path(folder) / "plain.onnx"
         with substituted(new):
             fixed = job.load()
-            after = pipeline.export(job.request(fixed, place))
-            plain = plain_export(fixed, Path(folder) / "plain.onnx")
-        ours = after.ok and pipeline.verify(_asked(reference), place).ok
-        theirs = plain and pipeline.verify(_asked(reference), Path(folder) / "plain.onnx").ok
-    if not (ours or theirs):
+            after = pipeline.export(job.request(fixed, ours, verify=False))
+            plain = plain_export(fixed, theirs)
+        plain = plain and pipeline.verify(asked, theirs).ok
+        proven = after.ok and pipeline.verify(asked, ours).ok
+    if not (proven or plain):
         return Fixed(
             before, after, notes=("what was tried could not be proven, so it is not offered",)
         )
@@ -262,14 +302,10 @@ def _proven(job: _Job, before: Report, contents: Contents, kept: list[Codemod]) 
         diff=diff(contents, new),
         contents=new,
         codemods=tuple((each.name, each.about.splitlines()[0]) for each in kept),
-        plain=theirs,
+        plain=plain,
         consented=tuple(each.name for each in kept if each.safety is not Safety.SAFE),
         notes=() if after.ok else ("onnxpert still has something to say, see its findings",),
     )
-
-
-def _asked(reference: Prepared) -> Request:
-    return Request(reference.model, reference.args, reference.kwargs)
 
 
 def _with_diffs(
@@ -289,6 +325,8 @@ def _with_diffs(
 def _why_not(before: Report, goal: _Score) -> tuple[str, ...]:
     if before.ok and goal.traced:
         return ("nothing to mend: the model exports as it is",)
+    if before.ok:
+        return ("onnxpert exports it as it is; no codemod makes torch.export follow it",)
     return ("no codemod helps here: see the findings for what to change by hand",)
 
 
@@ -301,11 +339,3 @@ def apply(fixed: Fixed) -> tuple[Path, ...]:
             files.write(text, content)
             changed.append(path)
     return tuple(changed)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """What the model prints and warns of is known by now."""
-    nowhere = io.StringIO()
-    with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(nowhere):
-        yield

@@ -56,6 +56,7 @@ from onnxpert.engine.plugins import gathered
 from onnxpert.engine.precision import converted
 from onnxpert.engine.quantisation import quantised, scheme_of
 from onnxpert.engine.repro import reproduce
+from onnxpert.engine.standing_in import file_to_run, stand_in
 from onnxpert.engine.summary import summarise
 from onnxpert.engine.walk import Walk
 from onnxpert.engine.weights import awaited, pointing, unfilled, wished, with_values
@@ -259,6 +260,7 @@ def _lowered(walk: Walk, captured: Captured, loaded: Loaded) -> Loaded | None:
             walk.learn(Checked(problems, place_named(walk.lowered, " ".join(problems))))
     walk.graph = drawn(walk.lowered.model)
     if not walk.blocked:
+        walk.stand_in = stand_in(walk.lowered, walk.target, walk.runner)
         forget_inner_shapes(walk.lowered)
     return None
 
@@ -283,17 +285,18 @@ def _proven(walk: Walk, loaded: Loaded, path: Path) -> None:
     with walk.clock.stage("verify") as notes:
         beyond = [boundary.sizes for boundary in walk.lowered.boundaries]
         beyond += walk.lowered.witnesses
-        walk.verified = prove(
-            loaded,
-            walk.saved.path,
-            walk.runner,
-            sizes=beyond,
-            far=_told_by_few(walk.captured, walk.lowered),
-            randomness=_randomness(walk),
-            captured=walk.captured if isinstance(walk.captured, Captured) else None,
-            computed_in=walk.request.precision or walk.narrower,
-            undetermined=walk.request.undetermined == "allow",
-        )
+        with file_to_run(walk.saved, walk.stand_in) as file:
+            walk.verified = prove(
+                loaded,
+                file,
+                walk.runner,
+                sizes=beyond,
+                far=_told_by_few(walk.captured, walk.lowered),
+                randomness=_randomness(walk),
+                captured=walk.captured if isinstance(walk.captured, Captured) else None,
+                computed_in=walk.request.precision or walk.narrower,
+                undetermined=walk.request.undetermined == "allow",
+            )
         notes.append(f"{len({row.case for row in walk.verified.rows})} cases")
 
 

@@ -1,13 +1,14 @@
-"""What torch's own exporter makes of a model, without any help."""
+"""What torch's own exporter makes of a model, without any help, at the sizes that shall be dynamic."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from onnxpert.engine.sources import Prepared
 
 _SEED = 0
 _FACTORS = (1.0, -1.0, 0.1, 10.0)  # of the example's values: other sides of comparisons
+_LONGER = (1, 3)  # by which every dynamic size is, all at once and one by one
 
 
 def traced(prepared: Prepared) -> bool:
@@ -25,9 +27,13 @@ def traced(prepared: Prepared) -> bool:
     if not isinstance(prepared.model, torch.nn.Module):
         return False
     try:
-        with _quiet():
+        with quiet():
             torch.export.export(
-                prepared.model, _copied(prepared.args), dict(_copied(prepared.kwargs)), strict=False
+                prepared.model,
+                _copied(prepared.args),
+                dict(_copied(prepared.kwargs)),
+                dynamic_shapes=_dynamic(prepared),
+                strict=False,
             )
     except Exception:
         return False
@@ -41,12 +47,13 @@ def plain_export(prepared: Prepared, path: Path) -> bool:
     if not isinstance(prepared.model, torch.nn.Module):
         return False
     try:
-        with _quiet():
+        with quiet():
             torch.onnx.export(
                 prepared.model,
                 _copied(prepared.args),
                 str(path),
                 kwargs=dict(_copied(prepared.kwargs)),
+                dynamic_shapes=_dynamic(prepared),
                 dynamo=True,
                 verbose=False,
             )
@@ -55,33 +62,87 @@ def plain_export(prepared: Prepared, path: Path) -> bool:
     return path.is_file()
 
 
-def comparison(one: Prepared, other: Prepared) -> bool:
-    """Whether two models give the same at the example and at multiples of its values."""
+def _dynamic(prepared: Prepared) -> Any:
+    """The sizes that were named, in the way that torch asks for them."""
     import torch
 
-    runs = 0
-    with _quiet(), torch.no_grad():
-        for factor in _FACTORS:
+    names = _names(prepared)
+    dims = {
+        name: dict.fromkeys(names.get(name, ()), torch.export.Dim.DYNAMIC) or None
+        for name in _bound(prepared).arguments
+    }
+    return dims if names else None
+
+
+def open_axes(prepared: Prepared) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """The inputs, each with its axes that shall be dynamic: the first where none is named."""
+    names = _names(prepared)
+    for name, value in _bound(prepared).arguments.items():
+        yield value, tuple(names.get(name, ())) if names else (0,)
+
+
+def _bound(prepared: Prepared) -> inspect.BoundArguments:
+    called = getattr(prepared.model, "forward", prepared.model)
+    return inspect.signature(called).bind(*prepared.args, **prepared.kwargs)
+
+
+def _names(prepared: Prepared) -> Mapping[str, Mapping[int, str]]:
+    """Input -> axis -> its name."""
+    named = prepared.dynamic_shapes if isinstance(prepared.dynamic_shapes, Mapping) else {}
+    return {name: axes for name, axes in named.items() if isinstance(axes, Mapping) and axes}
+
+
+def outcomes(prepared: Prepared) -> list[list[Any] | None]:
+    """What a model gives at the example, at multiples of it and at other sizes; None: it refuses."""
+    import torch
+
+    found: list[list[Any] | None] = []
+    with quiet(), torch.no_grad():
+        for args, kwargs in _trials(prepared):
+            torch.manual_seed(_SEED)
             try:
-                expected = _outputs(one, factor)
-            except Exception:  # the model refuses these values, and need not be followed
-                if factor == 1.0:
-                    return False
-                continue
-            actual = _outputs(other, factor)
-            if len(expected) != len(actual) or not all(map(_close, expected, actual)):
-                return False
-            runs += 1
-    return runs > 0
+                found.append([leaf for _, leaf in flatten_outputs(prepared.model(*args, **kwargs))])
+            except Exception:  # the model refuses these values, or these sizes
+                found.append(None)
+    return found
 
 
-def _outputs(prepared: Prepared, factor: float) -> Sequence[Any]:
+def agree(expected: Sequence[Sequence[Any] | None], actual: Sequence[Sequence[Any] | None]) -> bool:
+    """Whether the second gives what the first does, wherever that gives anything."""
+    if expected[0] is None:
+        return False
+    return all(
+        one is None
+        or (other is not None and len(one) == len(other) and all(map(_close, one, other)))
+        for one, other in zip(expected, actual, strict=True)
+    )
+
+
+def _trials(prepared: Prepared) -> Iterator[tuple[list[Any], dict[str, Any]]]:
+    for factor in _FACTORS:
+        yield (
+            [_scaled(each, factor) for each in _copied(prepared.args)],
+            {key: _scaled(each, factor) for key, each in _copied(prepared.kwargs).items()},
+        )
+    named, bound = _names(prepared), _bound(prepared)
+    given = dict(bound.arguments)
+    names = list(dict.fromkeys(name for axes in named.values() for name in axes.values()))
+    for chosen in [set(names), *({name} for name in names if len(names) > 1)] if names else []:
+        for more in _LONGER:
+            for name in given.keys() & named.keys():
+                bound.arguments[name] = _longer(given[name], named[name], chosen, more)
+            yield list(_copied(bound.args)), _copied(bound.kwargs)
+
+
+def _longer(value: Any, axes: Mapping[int, str], chosen: set[str], more: int) -> Any:
+    """A tensor that begins anew where it ends, so that no value is one that was not there."""
     import torch
 
-    torch.manual_seed(_SEED)
-    args = [_scaled(each, factor) for each in _copied(prepared.args)]
-    kwargs = {key: _scaled(each, factor) for key, each in _copied(prepared.kwargs).items()}
-    return [leaf for _, leaf in flatten_outputs(prepared.model(*args, **kwargs))]
+    for axis, name in axes.items():
+        if name in chosen and isinstance(value, torch.Tensor):
+            many = value.shape[axis]
+            value = value.index_select(axis, torch.arange(many + more) % many)
+    return value
 
 
 def _scaled(value: Any, factor: float) -> Any:
@@ -106,7 +167,8 @@ def _copied(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
+    """What the model prints, logs and warns of is known by now."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

@@ -41,6 +41,7 @@ class Walk:
     repairs: list[str] = field(default_factory=list)
     captured: Captured | CaptureFailed | None = None
     lowered: Lowered | None = None
+    stand_in: Lowered | None = None  # as the runner can run it, where it lacks kernels
     saved: Saved | None = None
     verified: Verified | None = None
     divergence: Divergence | None = None

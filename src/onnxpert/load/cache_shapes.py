@@ -13,7 +13,8 @@ def cache_wishes(wish: Any, node: Branch) -> list[tuple[Leaf, Any]] | None:
 
     `{0: "batch", 2: "past"}` for all of them; one per tensor, key and value in turn; a pair per
     layer; or all the keys and then all the values, as torch flattens a cache."""
-    tensors = [leaf for leaf in leaves_of(node) if leaf.is_tensor]
+    # A layer may hold numbers too, such as the length of its window.
+    tensors = [leaf for leaf in leaves_of(node) if leaf.is_tensor and leaf.value.dim() > 1]
     if not node.kind.endswith("Cache") or not tensors or not wish:
         return None
     wanted = _in_turn(wish, len(tensors))

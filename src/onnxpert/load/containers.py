@@ -71,7 +71,7 @@ def take_apart(value: Any) -> Parts | None:
     if isinstance(value, MutableMapping | list | tuple):
         return _mapping(value) if isinstance(value, MutableMapping) else _sequence(value)
     if type(value).__module__.partition(".")[0] == "transformers":
-        return _attributes(value)
+        return by_attributes(value)
     return None
 
 
@@ -125,8 +125,9 @@ def _sequence(value: list[Any] | tuple[Any, ...]) -> Parts:
     return Parts(Style.ITEM, tuple(range(len(value))), tuple(value), build)
 
 
-def _attributes(value: Any) -> Parts | None:
-    """A cache of transformers (and its layers): the attributes that hold tensors are its parts."""
+def by_attributes(value: Any) -> Parts | None:
+    """A cache of transformers (and its layers), or an object that is only looked at: the attributes
+    that hold tensors are its parts."""
     held = getattr(value, "__dict__", {})
     names = tuple(name for name, item in held.items() if holds_tensor(item))
     if not names:

@@ -14,7 +14,14 @@ import torch
 from onnxpert.core.caches import cache_name, is_cache
 from onnxpert.core.names import Names
 from onnxpert.core.types import SpecProblem
-from onnxpert.load.containers import INDIVISIBLE, Parts, Style, holds_tensor, take_apart
+from onnxpert.load.containers import (
+    INDIVISIBLE,
+    Parts,
+    Style,
+    by_attributes,
+    holds_tensor,
+    take_apart,
+)
 from onnxpert.load.copies import copied
 from onnxpert.load.signature import Bound
 
@@ -137,9 +144,12 @@ class _Reader:
         above: tuple[int, ...],
         within: tuple[Any, ...] | None = None,  # of a cache: the keys that led here
     ) -> Leaf | Branch:
-        parts = None if id(value) in above else take_apart(value)
+        known = id(value) in above
+        parts = None if known else take_apart(value)
+        if parts is None and self.refuses(value, path) and not known:
+            # It is said, and blocks; what else is in the way is found with its tensors as inputs.
+            parts = by_attributes(value)
         if parts is None:
-            self.check(value, path)
             wish = _clean(name) + (f".{cache_name(within)}" if within else "")
             return Leaf(self.name(wish, top=not above), path, value)
         if within is None and is_cache(value):
@@ -162,13 +172,14 @@ class _Reader:
             return wish
         return self.names.unique(wish)
 
-    def check(self, value: Any, path: str) -> None:
+    def refuses(self, value: Any, path: str) -> bool:
         if isinstance(value, INDIVISIBLE) or not holds_tensor(value):
-            return
+            return False
         kind = type(value)
         known = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
         message = f"the input `{path}` is of type {known}, which cannot be taken apart into tensors"
         self.problems.append(SpecProblem("unsupported-input", message, _cure(value)))
+        return True
 
 
 def _own_names(bound: Bound) -> list[str]:

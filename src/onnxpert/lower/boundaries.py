@@ -34,13 +34,22 @@ def boundaries(
             if key not in tried and len(tried) < _MOST_TRIED:
                 tried.add(key)
                 violations.append(named)
-        condition = expr.xreplace({s: sympy.Symbol(names[s]) for s in expr.free_symbols})
+        condition = _renamed(expr, {s: sympy.Symbol(names[s]) for s in expr.free_symbols})
         involved = tuple(dict.fromkeys(names[s] for s in sorted(expr.free_symbols, key=str)))
         told = Guard(_shown(condition), involved, guard.location)
         found += [Boundary(sizes, told, condition, guard.expr) for sizes in violations or [{}]]
         if len(found) >= _MOST:
             break
     return tuple(found)
+
+
+def _renamed(expr: Expr, names: Mapping[Expr, Expr]) -> Expr:
+    """With other symbols; nothing is worked out anew, which takes long where quotients are nested."""
+    if expr in names:
+        return names[expr]
+    if names.keys().isdisjoint(expr.free_symbols):
+        return expr
+    return expr.func(*(_renamed(part, names) for part in expr.args), evaluate=False)
 
 
 def broken(boundary: Boundary, sizes: Mapping[str, int]) -> bool:

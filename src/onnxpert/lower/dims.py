@@ -82,27 +82,23 @@ class DimPrinter:
         if expr.is_number:
             return int(expr)
         if expr not in self._cache:
-            meant = _spelled_out(size, expr)
-            text = str(meant.xreplace(self._names))
+            text = str(expr.xreplace(self._names))
             # What nobody can read, or write again in a runtime, is a size of its own.
             made_up = f"size_{sum(name.startswith('size_') for name in self._cache.values())}"
-            self._cache[expr] = text if _is_readable(meant, text) else made_up
+            self._cache[expr] = text if _is_readable(size, text) else made_up
         return self._cache[expr]
 
     def shape(self, sizes: Sequence[Any]) -> list[int | str]:
         return [self(size) for size in sizes]
 
 
-def _spelled_out(size: Any, expr: Expr) -> Expr:
-    """Without the symbols that a capture has put in place of longer expressions."""
-    spell = getattr(size.node.shape_env, "spelled_out", None)
-    return expr if spell is None else spell(expr)
-
-
-def _is_readable(expr: Expr, text: str) -> bool:
+def _is_readable(size: Any, text: str) -> bool:
     known = {"FloorDiv", "Mod", "PythonMod", "Max", "Min", "CleanDiv"}
+    expr = expression(size)
     functions = {type(part).__name__ for part in expr.atoms(sympy.Function)}
-    return functions <= known and len(text) <= _LONGEST
+    # Symbols that a capture has put in place of longer expressions say nothing to anybody.
+    made_up = getattr(size.node.shape_env, "definitions", {}).keys() & expr.free_symbols
+    return functions <= known and not made_up and len(text) <= _LONGEST
 
 
 def symbol_table(captured: Captured, names: Mapping[Expr, str]) -> tuple[Symbol, ...]:

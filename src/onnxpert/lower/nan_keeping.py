@@ -1,7 +1,7 @@
 """Extremes that see a NaN as torch does; runtimes pass over it.
 
 It takes a second look at every element, so that a file has it only where the proof found a NaN that
-matters. A NaN is beyond every number: the largest, the smallest, the first of a descending order."""
+matters, or where one is to be expected. A NaN is beyond every number: the largest, the smallest, the first of a descending order."""
 
 from __future__ import annotations
 
@@ -16,19 +16,39 @@ _REDUCED = frozenset({"ReduceMax", "ReduceMin"})
 _PLACED = frozenset({"ArgMax", "ArgMin"})
 _POOLED = frozenset({"MaxPool", "GlobalMaxPool"})
 BLIND = _REDUCED | _PLACED | _POOLED | {"TopK"}  # to a NaN
+# They give NaN without having been given one, at values that an example need not have.
+_BEARS_NAN = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Div", "Log", "Pow", "Sqrt"})
+_HANDS_ON = frozenset({
+    "Abs", "Cast", "Expand", "Identity", "Neg", "Reshape", "Slice", "Squeeze", "Transpose",
+    "Unsqueeze",
+})  # fmt: skip
 
 
 def seeing(op: Any, op_type: str, first: Any, outputs: int) -> Callable[..., Any] | None:
     """How to write an operator so that it sees a NaN; None: as it is."""
-    if not op.shared.keeps_nan or op_type not in BLIND or not isinstance(first, ir.Value):
+    if op_type not in BLIND or not isinstance(first, ir.Value):
         return None
-    if not op.dtype(first).is_floating_point:
+    expected = op_type in _REDUCED | _PLACED and _bears_nan(first)
+    if not op.dtype(first).is_floating_point or not (op.shared.keeps_nan or expected):
         return None
     if op_type == "TopK":
         return _sorted
     if op_type in _PLACED:
         return functools.partial(_placed, op_type)
     return functools.partial(_found, op_type, outputs)
+
+
+def _bears_nan(x: ir.Value) -> bool:
+    """Whether it comes straight from an operator that bears NaN, of numbers that vary."""
+    producer = x.producer()
+    while producer is not None and producer.op_type in _HANDS_ON:
+        before = producer.inputs[0]
+        producer = None if before is None else before.producer()
+    if producer is None or producer.op_type not in _BEARS_NAN:
+        return False
+    last = producer.inputs[-1]
+    by_number = last is not None and last.const_value is not None
+    return producer.op_type not in {"Div", "Pow"} or not by_number
 
 
 def _found(name: str, outputs: int, op: Any, x: ir.Value, *rest: Any, **attributes: Any) -> Any:

@@ -43,11 +43,16 @@ def narrowed(
 
 
 def _is_about(expr: Expr, symbol: Expr, hints: Mapping[Expr, int]) -> bool:
-    """Whether the condition bounds that size by itself: alone, or in what makes a fixed number."""
-    if not expr.free_symbols <= hints.keys():
+    """Whether the condition bounds that size by itself: alone, or in what makes a fixed number.
+
+    A share of two sizes is a fixed number too, but as both grow."""
+    if not expr.free_symbols <= hints.keys() or not _holds(expr, symbol, hints, hints[symbol]):
         return False
+    if len(expr.free_symbols) == 1:
+        return True
+    doubled = {one: 2 * size for one, size in hints.items()}
     fixed = isinstance(expr, sympy.Eq) and any(side.is_Integer for side in expr.args)
-    return (fixed or len(expr.free_symbols) == 1) and _holds(expr, symbol, hints, hints[symbol])
+    return fixed and not _holds(expr, symbol, doubled, doubled[symbol])
 
 
 def _hull(expr: Expr, symbol: Expr, hints: Mapping[Expr, int]) -> tuple[int, int | None]:

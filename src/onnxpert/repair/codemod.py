@@ -1,4 +1,4 @@
-"""What a codemod is: a name, the rules it cures, how safe it is, and the edits it makes."""
+"""What a codemod is: a name, the rules it cures, how safe it is, and the changes it makes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from onnxpert.core.types import Safety
-from onnxpert.repair.source.edit import Edit
+from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.page import Page
 
 
@@ -21,16 +21,24 @@ class Codemod:
     name: str
     cures: tuple[str, ...]
     safety: Safety
-    edits: Callable[[Page], Iterator[Edit]]
+    changes: Callable[[Page], Iterator[Change]]
     about: str
+    only: frozenset[str] | None = None  # the statements that it may change; None: all
+
+    def at(self, page: Page) -> Iterator[tuple[str, Change]]:
+        """Its changes, each with the statement that it is in."""
+        for node, new in self.changes(page):
+            site = page.site(node)
+            if self.only is None or site in self.only:
+                yield site, (node, new)
 
 
 def codemod(
     name: str, *, cures: tuple[str, ...], safety: Safety = Safety.SAFE
-) -> Callable[[Callable[[Page], Iterator[Edit]]], Codemod]:
-    """Make a `Codemod` of a function from a page to edits; its docstring is what users read."""
+) -> Callable[[Callable[[Page], Iterator[Change]]], Codemod]:
+    """Make a `Codemod` of a function from a page to changes; its docstring is what users read."""
 
-    def decorate(edits: Callable[[Page], Iterator[Edit]]) -> Codemod:
-        return Codemod(name, cures, safety, edits, inspect.getdoc(edits) or "")
+    def decorate(changes: Callable[[Page], Iterator[Change]]) -> Codemod:
+        return Codemod(name, cures, safety, changes, inspect.getdoc(changes) or "")
 
     return decorate

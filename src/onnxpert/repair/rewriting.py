@@ -1,27 +1,28 @@
-"""Codemods over files: a round of edits after the other, until there is nothing left to change."""
+"""Codemods over files: a round of changes after the other, until there is nothing left to change."""
 
 from __future__ import annotations
 
-import ast
 import difflib
 import functools
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from onnxpert.core.collect import collect
 from onnxpert.repair import codemods
 from onnxpert.repair.codemod import Codemod
-from onnxpert.repair.source.edit import applied, offsets
+from onnxpert.repair.source.change import applied
 from onnxpert.repair.source.page import Page
-from onnxpert.repair.source.text import newline
 from onnxpert.repair.source.watching import Place, Seen
 
 Contents: TypeAlias = Mapping[Path, str]
 Look: TypeAlias = Callable[[Contents], Mapping[Place, list[Seen]]]  # runs the model and notes
 
 _ROUNDS = 4
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")  # as patch and git see them: a form feed ends none
 
 
 @functools.cache
@@ -55,35 +56,25 @@ def applicable(contents: Contents, look: Look) -> list[Codemod]:
     ]
 
 
+def narrowed(
+    contents: Contents, wide: Codemod, look: Look, keeps: Callable[[Codemod], bool]
+) -> Codemod | None:
+    """A codemod at those of its places where it does no harm, None if there are none."""
+    seen = look(contents)
+    pages = [Page(str(path), text, seen) for path, text in contents.items()]
+    sites = list(dict.fromkeys(site for page in pages for site, _ in wide.at(page)))
+    only: frozenset[str] = frozenset()
+    for site in sites if len(sites) > 1 else ():
+        if keeps(replace(wide, only=only | {site})):
+            only |= {site}
+    return replace(wide, only=only) if only else None
+
+
 def _once(
     path: Path, text: str, chosen: Sequence[Codemod], seen: Mapping[Place, list[Seen]]
 ) -> str:
     page = Page(str(path), text, seen)
-    edits = [edit for each in chosen for edit in each.edits(page)]
-    return _with_torch(applied(text, edits)) if edits else text
-
-
-def _with_torch(text: str) -> str:
-    """`import torch` where the new code needs it and the old one did without."""
-    tree = ast.parse(text)
-    names = {
-        (alias.asname or alias.name).partition(".")[0]
-        for node in tree.body
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for alias in node.names
-    }
-    needed = any(isinstance(node, ast.Name) and node.id == "torch" for node in ast.walk(tree))
-    if not needed or "torch" in names:
-        return text
-    first = next((node for node in tree.body if not _goes_first(node)), None)
-    at = offsets(text)[first.lineno - 1] if first else len(text)
-    return f"{text[:at]}import torch{newline(text)}{text[at:]}"
-
-
-def _goes_first(node: ast.stmt) -> bool:
-    """A docstring, or an import from the future."""
-    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+    return applied(page, (change for each in chosen for _, change in each.at(page)))
 
 
 def diff(before: Contents, after: Contents) -> str:
@@ -92,8 +83,8 @@ def diff(before: Contents, after: Contents) -> str:
     for path, text in before.items():
         name = os.path.relpath(path) if not os.path.relpath(path).startswith("..") else str(path)
         lines = difflib.unified_diff(
-            text.splitlines(keepends=True),
-            after[path].splitlines(keepends=True),
+            _LINES.findall(text),
+            _LINES.findall(after[path]),
             f"a/{name.lstrip('/')}",
             f"b/{name.lstrip('/')}",
         )

@@ -23,6 +23,7 @@ _OPEN_ENDED = frozenset({"Slice"})
 _SAID = {"float": "float32", "double": "float64"}
 _MOST_LOOKED_AT = 4096  # elements of a constant
 _INT32 = 2**31
+_KEPT_FROM = 13  # the oldest opset in the tables that `tools/read_kernels.py` writes
 
 
 def fit(model: ir.Model, target: Target, locate: Locate, older: bool = False) -> Fitting:
@@ -149,6 +150,8 @@ class _Fit:
             return
         if self._runs(node, found, kernels) or self._is_taken_apart(node, found, kernels):
             return
+        if self._fallback is not None and self._opset < _KEPT_FROM:
+            return  # a table that is kept says nothing of it
         if self._fallback is not None and self._runs(node, found, self._fallback):
             types = _types(node)
             said = (

@@ -28,7 +28,7 @@ def examine(path: Path) -> tuple[onnx.ModelProto | None, tuple[str, ...]]:
     try:
         proto = read(path)
     except Exception as error:  # whatever a parser says of bytes that are something else
-        return None, (f"this is no ONNX file: {error}",)
+        return None, (f"this is no ONNX file: {_amiss(path, error)}",)
     if not proto.graph.node and not proto.opset_import:
         return None, ("this is no ONNX file: it has neither nodes nor an opset",)
     negative = _negative_sizes(proto.graph)
@@ -44,6 +44,14 @@ def examine(path: Path) -> tuple[onnx.ModelProto | None, tuple[str, ...]]:
         return onnx.shape_inference.infer_shapes(proto, data_prop=True), problems
     except Exception as error:  # a type or a shape that contradicts itself
         return proto, problems or (_joined(str(error)),)
+
+
+def _amiss(path: Path, error: Exception) -> str:
+    if not path.stat().st_size:
+        return "it is empty"
+    if isinstance(error, IndexError):
+        return "it ends in the middle of what it says of itself"
+    return str(error)
 
 
 def attempt(path: Path, target: Target, seed: int = 0) -> tuple[str, str]:

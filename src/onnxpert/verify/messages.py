@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 # "[ONNXRuntimeError] : 10 : INVALID_GRAPH : Load model from x.onnx failed:" is for its developers.
-_PREFIX = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Load model from .*? failed:)?")
+_PREFIX = re.compile(
+    r"^\[ONNXRuntimeError\] : \d+ : \w+ : "
+    r"(Load model from .*? failed:|Exception during initialization: )?"
+)
 _NODE = re.compile(
     r"^Non-zero status code returned while running (\w+) node\. Name:'(.*?)' Status Message: "
 )

@@ -51,3 +51,25 @@ def test_a_list_of_numbers_is_left_to_torch() -> None:
         lambda x: x + torch.tensor([1, 2]), (torch.randn(3, 2),), dynamic_shapes={"x": {0: "rows"}}
     )
     assert report.ok
+
+
+def test_what_is_reckoned_from_sizes_is_a_size() -> None:
+    class Halves(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            half = torch.div(x.shape[1], 2, rounding_mode="trunc")
+            return x.new_zeros(x.shape[0], half - 1 + 2 * half) + x.mean()
+
+    report = onnxpert.diagnose(
+        Halves().eval(), (torch.randn(3, 8),), dynamic_shapes={"x": {0: "rows", 1: "columns"}}
+    )
+    assert report.ok
+    assert "SHP212" not in [found.rule for found in report.findings]  # what the data decide
+
+
+def test_a_difference_of_sizes_is_not_rounded_down() -> None:
+    class Cuts(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + torch.div(x.shape[1] - torch.tensor(10), 4, rounding_mode="trunc")
+
+    shapes = {"x": {0: "rows", 1: "columns"}}
+    assert onnxpert.diagnose(Cuts().eval(), (torch.randn(3, 8),), dynamic_shapes=shapes).ok

@@ -97,6 +97,14 @@ def in_while(frame: FrameType) -> bool:
     return False
 
 
+def in_a_loop(frame: FrameType) -> bool:
+    """Whether a loop of the model's own is under way, in this frame or in one that called it."""
+    return any(
+        not is_reading(here) and _loops_around(here.f_code, here.f_lasti)
+        for _, here in model_frames(frame)
+    )
+
+
 @functools.cache
 def _runs_model(file: str) -> bool:
     """The user's files and the libraries they call; of torch only its layers and their functions."""

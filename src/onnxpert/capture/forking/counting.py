@@ -101,7 +101,7 @@ class CountedList(list[Any]):
         self.watch.note(sys._getframe(1))
         return super().__eq__(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 @functools.cache

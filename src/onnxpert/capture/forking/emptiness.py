@@ -6,6 +6,7 @@ with half the size, rounded up, the same question stays open. The comparisons of
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,11 +55,21 @@ def _reopened(name: str, plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any
         if_empty = _OF_EMPTINESS.get((name, other))
         settled = found.node.expr in (sympy.true, sympy.false)
         asking = isinstance(size.node.shape_env, Asking) and size.node.shape_env.look is not None
-        if if_empty is None or not (settled and asking and _is_users(sys._getframe(1))):
+        if not (settled and asking and _is_users(sys._getframe(1))):
             return found
-        return _asked(size.node, if_empty) or found
+        _note(name, size.node, other, found)
+        return found if if_empty is None else _asked(size.node, if_empty) or found
 
     return compare
+
+
+def _note(name: str, node: Any, other: int, found: torch.SymBool) -> None:
+    """A size that a loop has made a number is no longer asked about, though others may differ."""
+    if node._expr.free_symbols and not node.expr.free_symbols:
+        relation = getattr(operator, name)(node._expr, sympy.Integer(other))
+        if name in ("__eq__", "__ne__"):  # of expressions, Python compares the spelling
+            relation = (sympy.Eq if name == "__eq__" else sympy.Ne)(node._expr, other)
+        node.shape_env.note(sys._getframe(2), relation, found.node.expr == sympy.true)
 
 
 def _is_users(frame: FrameType) -> bool:

@@ -27,7 +27,7 @@ from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from onnxpert.capture import recorder
 from onnxpert.capture.forking import truths
-from onnxpert.capture.forking.continuation import in_while
+from onnxpert.capture.forking.continuation import in_a_loop, in_while
 from onnxpert.capture.forking.scripted import is_reading
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import Frugal
@@ -74,6 +74,7 @@ class Asking(Frugal):
         self._doubted = doubted  # assumptions on sizes that are questions, whoever makes them
         self.left_open = False  # whether one did, and was answered for the example's sizes only
         self.questions: list[Question] = []
+        self.settled_once: list[tuple[Expr, tuple[Frame, ...]]] = []
         self.look: Callable[[FrameType], tuple[fx.Node | None, str, Any]] | None = None
         self.numbers_wanted: list[dict[str, Any]] = []  # the globals of who wanted a bare number
         self._plan = plan
@@ -165,10 +166,10 @@ class Asking(Frugal):
 
     def assume(self, condition: Expr) -> None:
         super().assume(condition)
-        if self.look is not None and str(condition) in self._doubted:
-            if condition not in self._known:
-                self._known[condition] = True
-                self._ask(_nearest(), condition, True, about_data=False)
+        doubted = str(condition) in self._doubted and condition not in self._known
+        if doubted and self.look is not None:
+            self._known[condition] = True
+            self._ask(_nearest(), condition, True, about_data=False)
 
     def _doubts(self, expr: Expr) -> bool:
         return any(str(side) in self._doubted for side in (expr, sympy.Not(expr)))
@@ -181,6 +182,11 @@ class Asking(Frugal):
                     if other in (sympy.true, sympy.false) and bool(other) != answer:
                         return True
         return False
+
+    def note(self, asker: FrameType, expr: Expr, answer: bool) -> None:
+        """Keeps what was asked about sizes, and not turn by turn, as it was answered."""
+        if not in_a_loop(asker):
+            self.settled_once.append((expr if answer else sympy.Not(expr), user_frames()))
 
     def _planned(self) -> bool:
         asked = [question for question in self.questions if question.about_data]
@@ -199,6 +205,8 @@ class Asking(Frugal):
         assert self.look is not None
         after, module, state = self.look(asker)
         frames, turns = user_frames(), in_while(asker)
+        if not about_data:
+            self.note(asker, expr, answer)
         self.questions.append(
             Question(self.spelled_out(expr), answer, about_data, after, frames, module, state, turns)
         )

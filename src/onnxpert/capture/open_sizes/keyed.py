@@ -40,7 +40,9 @@ class Table(dict[Any, Any]):
             super().__setitem__(key, value)
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return self[key] if key in self else default
+        if key in self:
+            return self[key]
+        return default
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
         if key not in self:

@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from onnxpert.capture.alignment import align
 from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, fed, owner
-from onnxpert.capture.guards import guards_of
+from onnxpert.capture.guards import assuming, guards_of, limits
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.recorder import Recorder, new_fake_mode, recording
 from onnxpert.capture.rolling.fit import Lengths, generalise
@@ -158,7 +158,8 @@ def counted(loaded: Loaded, record: PinnedRecord) -> Captured | None:
         elements = elements_of(runs, lengths)
         few = (1, 2) if is_given(first) else (0, 1, 2)
         check_short(elements, lengths[0], run, few)
-        return replayed(loaded, runs[-1], elements, sizes, pins)
+        found = replayed(loaded, runs[-1], elements, sizes, pins)
+        return None if found is None else assuming(found, limits(runs[-1]))
     except Exception:  # as above
         logger.debug("not rolled", exc_info=True)
     return None
@@ -276,6 +277,24 @@ def resized_to(loaded: Loaded, sizes: Sequence[Varying], lengths: Lengths) -> Lo
             dataclasses.replace(leaf, value=value, dims=dims, scalar=scalar) if fixed else leaf
         )
     return dataclasses.replace(loaded, leaves=tuple(leaves))
+
+
+def small(loaded: Loaded, axes: Sequence[Axis]) -> Loaded:
+    """The same example where it is not long, and else a short one; the sizes vary as they did."""
+    moved = {
+        (one.leaf.name, one.axis): one.spec.scale * max(_TRIED[0], one.spec.lower or 0)
+        + one.spec.offset
+        for one in axes
+        if _example(one) >= _LONG
+    }
+    leaves = []
+    for leaf in loaded.leaves:
+        value = leaf.value
+        for (name, axis), size in moved.items():
+            if name == leaf.name:
+                value = size if axis is None else _stretched(value, axis, size)
+        leaves.append(dataclasses.replace(leaf, value=value))
+    return dataclasses.replace(loaded, leaves=tuple(leaves)) if moved else loaded
 
 
 def _stretched(value: torch.Tensor, axis: int, size: int) -> torch.Tensor:

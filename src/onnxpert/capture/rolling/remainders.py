@@ -96,7 +96,8 @@ def _elements(runs: Sequence[Captured], points: Sequence[tuple[int, ...]]) -> li
     if structures is None:
         raise UnalikeError("the traces are not the same program")
     peeled = [
-        tuple(_peeled(trace, structure)) for trace, structure in zip(traces, structures, strict=True)
+        tuple(_peeled(trace, structure))
+        for trace, structure in zip(traces, structures, strict=True)
     ]
     if peeled == list(structures):
         raise UnalikeError("the last turn is like the others")
@@ -118,7 +119,9 @@ def _peeled(trace: Trace, structure: Structure) -> Iterator[int | Turns]:
 
 def _looks(trace: Trace, turn: Structure) -> list[Any]:
     return [
-        str(getattr(trace.calls[at].meta.get("val"), "shape", None)) if isinstance(at, int) else None
+        str(getattr(trace.calls[at].meta.get("val"), "shape", None))
+        if isinstance(at, int)
+        else None
         for at in turn
     ]
 
@@ -134,17 +137,27 @@ def _widths(graph: fx.Graph) -> Iterator[int]:
         source, axis, start, end = node.args[:4]
         if not isinstance(source, fx.Node) or not all(isinstance(n, int) for n in (start, end)):
             continue
-        size = source.meta["val"].shape[axis]
-        if (isinstance(size, int) and size < end < 2**31) or before.get((source, axis)) == start:  # beyond the end: that much was wanted
+        size = _number(source.meta["val"].shape[axis])
+        beyond = size is not None and size < end < 2**31  # that much was wanted
+        if beyond or before.get((source, axis)) == start:
             yield from _plausible(end - start)
         before[source, axis] = end
+
+
+def _number(size: Any) -> int | None:
+    """A size that is known by now."""
+    if isinstance(size, int):
+        return size
+    return int(size.node.expr) if size.node.expr.is_number else None
 
 
 def split_axes(captured: Captured) -> Iterator[Axis]:
     """The dimensions that were split as often as goes: the number of parts is no size to torch."""
     graph, loaded = captured.root.graph, captured.loaded
     assert loaded is not None
-    cut = {_expr(n) for node in graph.nodes if node.target is aten.split.Tensor for n in _along(node)}
+    cut = {
+        _expr(n) for node in graph.nodes if node.target is aten.split.Tensor for n in _along(node)
+    }
     leaves = {leaf.name: leaf for leaf in fed(loaded)}
     placeholders = (node for node in graph.nodes if node.op == "placeholder")
     for entry, node in zip(captured.inputs, placeholders, strict=True):

@@ -6,6 +6,7 @@ it really turns, a tensor says: the test that ends a turn is recorded as a call.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -77,11 +78,8 @@ class _Tests(Asking):
         super()._ask(asker, expr, answer, about_data=about_data)
 
 
-class _Tester(Listener):
+class _Tester(Listener):  # type: ignore[no-untyped-call]
     """Records the questions, and has counters tell."""
-
-    variables: frozenset[Variable] = frozenset()
-    go = True
 
     def start(self, variables: frozenset[Variable], watch: Watch, go: bool) -> None:
         def test(asker: FrameType, expr: Expr) -> None:
@@ -102,7 +100,9 @@ class _Tester(Listener):
     def _truth(self, expr: Expr) -> torch.Tensor:
         """A condition as a tensor without dimensions, from those that its numbers were read of."""
         if isinstance(expr, (sympy.And, sympy.Or)):
-            both = aten.logical_and.default if isinstance(expr, sympy.And) else aten.logical_or.default
+            both = (
+                aten.logical_and.default if isinstance(expr, sympy.And) else aten.logical_or.default
+            )
             first, *rest = (self._truth(part) for part in expr.args)
             for other in rest:
                 first = self._call(both, first, other)
@@ -138,7 +138,6 @@ class _Run:
 
     captured: Captured
     questions: tuple[Question, ...]
-    watch: Watch
 
 
 class _Stopping:
@@ -154,7 +153,7 @@ class _Stopping:
         first = self._run(_TURNS[0])
         states = [question.state for question in first.questions]
         self._variables = frozenset().union(
-            *(growing(*pair) for pair in zip(states, states[1:], strict=False))
+            *(growing(*pair) for pair in itertools.pairwise(states))
         )
         runs = [self._run(count) for count in _TURNS]
         lengths = [(count,) for count in _TURNS]
@@ -193,7 +192,7 @@ class _Stopping:
         _check_questions(questions, count)
         if watch.decided:
             raise UnalikeError("Python decides something by what it has counted")
-        return _Run(captured, questions, watch)
+        return _Run(captured, questions)
 
     def _replayed(self, run: Captured, elements: Sequence[Element]) -> Captured:
         loaded = self._loaded
@@ -234,8 +233,8 @@ def _check_questions(questions: Sequence[Question], count: int) -> None:
 def _structure(trace: Trace, questions: Sequence[Question]) -> Structure:
     """What comes before, the turns from test to test, and what comes after."""
     places = {node: number for number, node in enumerate(trace.calls)}
-    tests = [places[question.after] + 1 for question in questions]  # type: ignore[index]
-    turns = tuple(tuple(range(*pair)) for pair in zip(tests, tests[1:], strict=False))
+    tests = [places[question.after] + 1 for question in questions]
+    turns = tuple(tuple(range(*pair)) for pair in itertools.pairwise(tests))
     return (*range(tests[0]), Turns(turns), *range(tests[-1], len(trace.calls)))
 
 
@@ -244,14 +243,16 @@ def _check_order(elements: Sequence[Element]) -> None:
     for element in elements:
         is_loop = isinstance(element.template, LoopTemplate)
         leaves = element.leaves[1:] if is_loop else element.leaves
-        if any(isinstance(number, (Formula, Power)) for leaf in leaves for number in _numbers(leaf)):
+        if any(
+            isinstance(number, (Formula, Power)) for leaf in leaves for number in _numbers(leaf)
+        ):
             raise UnalikeError("a turn depends on how many there will be")
         if is_loop:
             return
 
 
 def _numbers(leaf: Any) -> Sequence[Any]:
-    return getattr(leaf, "index", (leaf,))  # type: ignore[no-any-return]
+    return getattr(leaf, "index", (leaf,))
 
 
 class _StoppedReplay(Replay):

@@ -193,7 +193,10 @@ class Loop:
         }
 
     def _given(
-        self, handed: Sequence[Any], left: dict[Any, Any], values: Sequence[Any]
+        self,
+        handed: Sequence[Any],
+        left: dict[Any, Any],
+        values: Sequence[Any],  # noqa: ARG002 - for a loop that ends by one of them
     ) -> tuple[Any, ...]:
         """What the body gives."""
         return (*handed, *left.values())
@@ -294,7 +297,6 @@ class Loop:
         }
         inner = {slot: value for slot, value in enumerate(values) if isinstance(value, Rolled)}
         return Rolled(self.count, last, dict(zip(left, stacks, strict=True)), inner)
-
 
     def _call(self, body: Any, starts: Any, others: Any, outs: Sequence[Any]) -> None:
         self.recorder.write(counted_loop, (body, self.count, starts, others), {}, outs)

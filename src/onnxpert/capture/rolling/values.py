@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import sympy
 import torch
 
 from onnxpert.capture.rolling.fold import Key
@@ -19,7 +20,10 @@ LAST, ALL = "last", "all"
 
 def same(a: Any, b: Any) -> bool:
     """Whether two numbers are known to be equal, without asking for a guard."""
-    return bool(_expression(a) == _expression(b))
+    one, other = _expression(a), _expression(b)
+    if one == other or not all(isinstance(each, sympy.Expr) for each in (one, other)):
+        return bool(one == other)
+    return bool((one - other).expand() == 0)  # `n * (t + 1)` is `n * t + n`
 
 
 def _expression(value: Any) -> Any:

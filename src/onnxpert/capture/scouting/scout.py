@@ -27,6 +27,7 @@ from onnxpert.capture.scouting.knowing import Knowing, knowing_mode
 from onnxpert.capture.scouting.leaving import leaving
 from onnxpert.capture.scouting.stumbling import (
     branch,
+    in_library_check,
     is_at,
     is_read_at,
     same,
@@ -148,6 +149,8 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
 
     def _answered(self, value: Any, text: str, symbols: frozenset[Any] = frozenset()) -> None:
         place = self.place()
+        if in_library_check() and (place is None or statement(place) is None):
+            return  # what it would raise for, it raises for when the model runs
         if self._reading:  # torch asks on the way, for the length of a list
             self.block(Asked.NUMPY, text, place)
         elif value not in (sympy.true, sympy.false):
@@ -369,7 +372,11 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         given, named = self.reals((args, kwargs))
         self._witness = Witness(self)
         try:
-            with self._witness.watching():
+            # While torch says that it is exporting, it hands a scripted method its module twice.
+            with (
+                self._witness.watching(),
+                patch.object(torch.compiler, "_is_exporting_flag", False),
+            ):
                 result = call(module, *given, **named)
         finally:
             self._witness = None

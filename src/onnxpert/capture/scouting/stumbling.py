@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from typing import Any
 
 import torch
 
 from onnxpert.capture.reads import condition
+from onnxpert.core.source import ownership
 from onnxpert.core.types import Asked, Blocker, Location, Read
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_DISTRIBUTIONS = os.path.join("torch", "distributions") + os.sep
 _SYMBOLIC = re.compile(r"\bSym(Int|Float|Bool)\b|Cannot cast FakeTensor.* to number")
 
 
@@ -23,6 +27,19 @@ def stumbled(error: Exception) -> Asked:
     kinds = (TypeError, ValueError, RuntimeError)
     about_number = isinstance(error, kinds) and _SYMBOLIC.search(str(error))
     return Asked.NUMBER if about_number else Asked.CALL
+
+
+def in_library_check() -> bool:
+    """Whether a distribution of torch's is looking at what it was given, before any other code is."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if ownership(file) > 1:
+            return False
+        if _DISTRIBUTIONS in file:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def is_at(place: Location, known: Blocker) -> bool:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, owner
-from onnxpert.capture.forking import flat, forked
+from onnxpert.capture.forking import asked_once, flat, forked
 from onnxpert.capture.forking.joining import SidesDifferError
 from onnxpert.capture.forking.runs import TooManyPathsError
 from onnxpert.capture.forking.traces import UnlikeError
-from onnxpert.capture.guards import guards_of
+from onnxpert.capture.guards import assuming, guards_of
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.reads import numbers_at, texts_at
 from onnxpert.capture.recorder import Recorder, naming_errors, new_fake_mode, recording
@@ -28,14 +29,18 @@ from onnxpert.capture.rolling import (
     frozen,
     impatient,
     rolled,
+    small,
 )
 from onnxpert.capture.rolling.blocks import in_blocks
 from onnxpert.capture.rolling.remainders import split_axes, with_rest
 from onnxpert.capture.rolling.stopping import stopped
+from onnxpert.capture.rolling.ties import Axis
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
 from onnxpert.core.types import Captured, Loaded
 
+# Paths that cannot be told apart, or put together again.
+_TANGLED = (TooManyPathsError, SidesDifferError, UnlikeError)
 Around: TypeAlias = Callable[[Recorder], AbstractContextManager[None]]
 
 
@@ -53,39 +58,47 @@ class Walker:
 
     def captured(self, loaded: Loaded) -> Captured:
         if loaded.unrolled:
-            return forked(loaded, self._heard)
+            return self._forked(loaded)
         try:
             captured = forked(loaded, self._impatiently)
         except LongLoopError as long:
-            return (
-                with_rest(loaded, long.axes, long.graph, self._plainly)
-                or rolled(loaded, long.axes, self._plainly)
-                or forked(loaded, self._heard)
-            )
-        except GuardOnDataDependentSymNode:
-            found = counted(loaded, self._in) or stopped(loaded, self._heard)
+            found = self._in_turns(loaded, long.axes, long.graph)
+            return self._asked(loaded, long.axes, found) or self._forked(loaded)
+        except (GuardOnDataDependentSymNode, *_TANGLED) as error:
+            found = None if isinstance(error, _TANGLED) else counted(loaded, self._in)
+            found = found or stopped(loaded, self._heard)
             if found is None:
                 raise
             return found
-        except (TooManyPathsError, SidesDifferError, UnlikeError):
-            found = stopped(loaded, self._heard)
-            if found is None:
-                raise
-            return found
-        axes = frozen(captured)
+        return self._freed(loaded, captured) or captured
+
+    def _freed(self, loaded: Loaded, captured: Captured) -> Captured | None:
+        """The model with the sizes free again that one run took for numbers."""
+        axes, graph = frozen(captured), captured.root.graph
         if not axes:
-            return (
-                with_rest(loaded, list(split_axes(captured)), captured.root.graph, self._plainly)
-                or in_blocks(loaded, captured, self._plainly, self._forked)
-                or captured
+            cut = list(split_axes(captured))
+            found = with_rest(loaded, cut, graph, self._plainly)
+            return self._asked(loaded, cut, found) or in_blocks(
+                loaded, captured, self._plainly, self._forked
             )
-        if any(branch.about_data for branch in captured.branches):
-            return rolled(loaded, axes, self._flatly, SHORT) or captured
-        return (
-            with_rest(loaded, axes, captured.root.graph, self._plainly)
-            or rolled(loaded, axes, self._plainly)
-            or captured
-        )
+        found = None
+        if not any(branch.about_data for branch in captured.branches):
+            found = self._in_turns(loaded, axes, graph)
+        # As it was captured: a plain run knows no branches, and may stop at `int(n.item())`.
+        found = found or rolled(loaded, axes, self._flatly, SHORT)
+        return self._asked(loaded, axes, found)
+
+    def _asked(
+        self, loaded: Loaded, axes: Sequence[Axis], found: Captured | None
+    ) -> Captured | None:
+        """A rolled program knows the few lengths it was told by: what the model asks about sizes
+        besides is assumed, as it was answered then."""
+        if found is None:
+            return None
+        return assuming(found, asked_once(small(loaded, axes), self._heard))
+
+    def _in_turns(self, loaded: Loaded, axes: Sequence[Axis], graph: fx.Graph) -> Captured | None:
+        return with_rest(loaded, axes, graph, self._plainly) or rolled(loaded, axes, self._plainly)
 
     def _forked(self, loaded: Loaded) -> Captured:
         return forked(loaded, self._heard)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from argparse import ArgumentParser, Namespace
 
 from onnxpert.cli import options, reports, results
 from onnxpert.cli.command import command
 from onnxpert.cli.progress import progress
+from onnxpert.core.errors import UsageError
 
 
 def _options(parser: ArgumentParser) -> None:
@@ -34,6 +36,8 @@ def fix(asked: Namespace) -> int:
     The changed source is loaded, exported and proven against the model as it is now before it is
     shown; what does not help is not in it. Comments and layout stay as they are."""
     reports.check(asked)
+    if importlib.util.find_spec("libcst") is None:
+        raise UsageError("fix needs libcst, which is not installed", "pip install libcst")
     with results.kept_clean(), progress(quiet=asked.quiet) as told:
         from onnxpert.engine import fix as engine
 

@@ -51,6 +51,8 @@ class Absent:
     reason: str
     help: str
     stand_in: str
+    runs_only: bool = False  # nothing is proven: there is no model beside the file
+    lacking: str = ""  # why the other one cannot run this file either
 
 
 @dataclass(frozen=True, slots=True)

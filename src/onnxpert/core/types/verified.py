@@ -84,6 +84,7 @@ class Verified:
     randomness: Randomness | None = None
     text: Location | None = None  # where the model writes a number of the data's in words
     branches: tuple[BranchTaken, ...] = ()
+    refused_by: str = ""  # the target that did, where it stands in for another
 
     @property
     def proven(self) -> bool:

@@ -13,6 +13,7 @@ from onnxpert.lower.aten.windows import batched, padded, per_axis, taps, window_
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import product
+from onnxpert.lower.symbols import is_static
 
 aten = torch.ops.aten
 
@@ -40,7 +41,7 @@ def _convolved(
             for sizes in zip(op.shape(x)[2:], kernel, steps, before, after, spread, strict=True)
         ]
         shape = (op.shape(x)[0], op.shape(weight)[0], *counts)
-        if op.dtype(x) not in _KERNELS:
+        if op.dtype(x) not in _KERNELS or not is_static(groups):
             grid = padded(op, x, before, after, 0)
             return _by_hand(op, grid, weight, bias, steps, spread, groups, shape)
         result = op.Conv(
@@ -68,7 +69,8 @@ def _by_hand(
     groups: int,
     shape: Sequence[Any],
 ) -> ir.Value:
-    """One matrix product over the unfolded windows: ONNX Runtime has no Conv for this dtype."""
+    """One matrix product over the unfolded windows: ONNX Runtime has no Conv for this dtype, and
+    ONNX none for as many groups as there are samples (a kernel of its own for each of them)."""
     kernel = op.shape(weight)[2:]
     batch, out, *counts = shape
     channels = op.shape(x)[1]
@@ -179,7 +181,7 @@ def conv_transpose(
         behind = [max(pad - more, 0) for pad, more in zip(around, extra, strict=True)]
         rest = [more - (pad - end) for pad, more, end in zip(around, extra, behind, strict=True)]
         far = any(more >= step for more, step in zip(rest, steps, strict=True))
-        if op.dtype(x) not in _KERNELS or far:
+        if op.dtype(x) not in _KERNELS or far or not is_static(groups):
             return _transposed_by_hand(op, x, weight, bias, steps, around, spread, groups, sizes)
         result = op.ConvTranspose(
             x,

@@ -175,6 +175,31 @@ def _limits(given: Sequence[Scalar] | None, axis: int) -> Sequence[float] | None
     return None if given is None else (given[2 * axis], given[2 * axis + 1])
 
 
+@lowering(aten.histc.default, since=16)
+def histc(
+    op: Emitter, self: ir.Value, bins: int = 100, min: Scalar = 0, max: Scalar = 0
+) -> ir.Value:
+    """Bins by a quotient, not by bounds; between equal limits, over the range of the values."""
+    dtype = op.dtype(self)
+    if dtype not in (torch.float32, torch.float64):
+        raise Refusal("histograms are of float32 and float64 only")
+    values = _flat(op, self)
+    number = op.shape(values)[0]
+    if same(number, 0):
+        return op.const(torch.zeros(bins, dtype=dtype))
+    low, high = op.const(float(min), dtype), op.const(float(max), dtype)
+    if min == max:
+        low, high = amin(op, values, [0]), amax(op, values, [0])
+        room = op.cast(op.Equal(low, high), dtype)
+        low, high = op.Sub(low, room), op.Add(high, room)
+    inside = op.And(op.GreaterOrEqual(values, low), op.LessOrEqual(values, high))
+    share = op.Mul(op.Sub(values, low), op.const(float(bins), dtype))
+    share = op.Where(inside, op.Div(share, op.Sub(high, low)), op.const(0.0, dtype))
+    place = op.Min(op.cast(share, torch.int64), op.scalar(bins - 1, torch.int64))
+    sums = _summed(op, place, op.cast(inside, dtype), op.ints([bins]))
+    return op.describe(sums, (bins,))
+
+
 @lowering(aten.histogram.bin_ct, since=16)
 def histogram(
     op: Emitter,

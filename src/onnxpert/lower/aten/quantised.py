@@ -12,6 +12,7 @@ from onnxpert.lower.dtypes import TO_TORCH
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.quantised_product import held
+from onnxpert.lower.symbols import is_static
 
 aten = torch.ops.aten
 _NARROW = {torch.uint8: 13, torch.int8: 13, torch.uint16: 21, torch.int16: 21}
@@ -101,7 +102,8 @@ def dequantised(
     # Some runtimes take a missing one for an int8; ONNX Runtime 1.23 makes a QGemm of scales per
     # channel and a missing one, which then refuses to run.
     if zero is None and (own is torch.uint8 or (axis is not None and own is torch.int8)):
-        zero = op.const(torch.zeros(tuple(op.shape(scale)), dtype=own))
+        count = () if axis is None else (op.shape(integers)[axis],)
+        zero = op.const(torch.zeros(count, dtype=own)) if is_static(*count) else None
     result = op.DequantizeLinear(integers, scale, zero, **given)
     return op.cast(result, out_dtype or torch.float32)
 

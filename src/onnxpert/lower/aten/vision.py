@@ -57,8 +57,12 @@ def batched_nms(
     classes, plain = op.cast(idxs, torch.int64), op.cast(boxes, torch.float32)
     few = op.LessOrEqual(op.Size(plain), op.const(_FEW, torch.int64))
     least = op.const([_LEAST], torch.float32)
-    largest = op.ReduceMax(op.Concat(op.reshape(plain, (product(op.shape(plain)),)), least, axis=0), keepdims=0)
-    step = op.Where(few, op.Add(largest, op.const(1.0, torch.float32)), op.const(0.0, torch.float32))
+    largest = op.ReduceMax(
+        op.Concat(op.reshape(plain, (product(op.shape(plain)),)), least, axis=0), keepdims=0
+    )
+    step = op.Where(
+        few, op.Add(largest, op.const(1.0, torch.float32)), op.const(0.0, torch.float32)
+    )
     moved = op.Add(plain, op.unsqueeze(op.Mul(op.cast(classes, torch.float32), step), 1))
     own = op.Where(few, op.const(0, torch.int64), classes)
     names, _, number, _ = op.emit("Unique", own, _outputs=4)

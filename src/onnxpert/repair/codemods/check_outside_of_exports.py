@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from onnxpert.repair.codemod import codemod
-from onnxpert.repair.source.edit import Edit
-from onnxpert.repair.source.page import Page
+import libcst as cst
 
-_GUARD = "if not torch.compiler.is_exporting():"
+from onnxpert.repair.codemod import codemod
+from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.page import Page, below, everything
+
+_GUARD = "not torch.compiler.is_exporting()"
 
 
 @codemod("check-outside-of-exports", cures=("CTL404", "CTL407", "CTL401"))
-def check_outside_of_exports(page: Page) -> Iterator[Edit]:
+def check_outside_of_exports(page: Page) -> Iterator[Change]:
     """A check of values cannot be in the graph; outside of an export it is made as before."""
-    for node in page.statements(ast.Assert):
-        assert isinstance(node, ast.Assert)
-        if _asks(page, node.test) and not _is_guarded(page, node):
-            yield _guarded(page, node)
-    for node in page.statements(ast.If):
-        assert isinstance(node, ast.If)
-        raises = len(node.body) == 1 and isinstance(node.body[0], ast.Raise)
-        asks = raises and not node.orelse and _asks(page, node.test)
-        if asks and not _is_guarded(page, node):
-            yield _guarded(page, node)
+    for check in page.each(cst.Assert):
+        line = page.line(check)
+        if line is not None and _reads_values(page, check.test):
+            yield from _guarded(page, line)
+    for branch in page.each(cst.If):
+        only = branch.body.body[0] if len(branch.body.body) == 1 else None
+        raised = next(iter(only.body), None) if isinstance(only, cst.SimpleStatementLine) else only
+        raises = isinstance(raised, cst.Raise) and branch.orelse is None
+        if raises and _reads_values(page, branch.test):
+            yield from _guarded(page, branch)
 
 
-def _asks(page: Page, test: ast.expr) -> bool:
-    return any(page.is_tensor(each) for each in ast.walk(test) if isinstance(each, ast.expr)) and (
-        page.is_tensor(test)
-        or ".item()" in page.code(test)
-        or "bool(" in page.code(test)
-        or isinstance(test, (ast.BoolOp, ast.UnaryOp))
-        or "allclose" in page.code(test)
-    )
+def _reads_values(page: Page, test: cst.BaseExpression) -> bool:
+    """Whether a tensor, rather than its shape or dtype, is asked."""
+    return any(
+        page.is_tensor(each) and not isinstance(page.parent(each), cst.Attribute)
+        for each in everything(test)
+    ) or any(".item()" in page.code(each) for each in below(test, cst.Call))
 
 
-def _is_guarded(page: Page, node: ast.stmt) -> bool:
-    around = page.parent(node)
-    return isinstance(around, ast.If) and "is_exporting" in page.code(around.test)
-
-
-def _guarded(page: Page, node: ast.stmt) -> Edit:
-    indent = page.indent(node)
-    lines = page.code(node).splitlines(keepends=True)
-    body = "".join(line if number == 0 else f"    {line}" for number, line in enumerate(lines))
-    return page.edit(node, f"{_GUARD}{page.newline}{indent}    {body}")
+def _guarded(page: Page, statement: cst.SimpleStatementLine | cst.If) -> Iterator[Change]:
+    block = page.parent(statement)
+    around = page.parent(block) if block is not None else None
+    is_guarded = isinstance(around, cst.If) and page.code(around.test) == _GUARD
+    if is_guarded or not isinstance(block, cst.IndentedBlock):  # or an `elif`
+        return
+    inner = statement.with_changes(leading_lines=[])
+    yield statement, cst.If(page.expression(_GUARD), cst.IndentedBlock([inner]))

@@ -2,67 +2,210 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+import libcst as cst
 
 from onnxpert.repair.codemod import codemod
-from onnxpert.repair.source.edit import Edit
-from onnxpert.repair.source.page import Page
+from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.page import Page, below, elements
+
+_WHERE = "torch.where({}, {}, {})"
 
 
 @codemod("choose-with-where", cures=("CTL401", "CTL406", "CTL409"))
-def choose_with_where(page: Page) -> Iterator[Edit]:
+def choose_with_where(page: Page) -> Iterator[Change]:
     """A choice between two values by a tensor's value is torch.where, which computes both."""
-    for node in ast.walk(page.tree):
-        if isinstance(node, ast.IfExp) and page.is_tensor(node.test) and page.function(node):
-            yield page.edit(
-                node, _where(page, node.test, page.code(node.body), page.code(node.orelse))
-            )
-    for node in page.statements(ast.If):
-        assert isinstance(node, ast.If)
+    for node in page.each(cst.IfExp):
         if page.is_tensor(node.test):
-            yield from _statement(page, node)
+            yield node, page.expression(_WHERE, node.test, node.body, node.orelse)
+    for branch in page.each(cst.If):
+        block = page.parent(branch)
+        if page.is_tensor(branch.test) and isinstance(block, cst.IndentedBlock):
+            yield from _returned(page, branch, block)
+            yield from _assigned(page, branch)
 
 
-def _where(page: Page, test: ast.expr, yes: str, no: str) -> str:
-    return f"torch.where({page.code(test)}, {yes}, {no})"
-
-
-def _statement(page: Page, node: ast.If) -> Iterator[Edit]:
-    if len(node.body) != 1 or len(node.orelse) > 1:
+def _returned(page: Page, branch: cst.If, block: cst.IndentedBlock) -> Iterator[Change]:
+    """Both sides return: in `else`, or at the end of the block that the branch stands in."""
+    early, late, last = _result(page, branch.body), _result(page, branch.orelse), block.body[-1]
+    if early is None:
         return
-    yes, after = node.body[0], _following(page, node)
-    no = node.orelse[0] if node.orelse else None
-    if isinstance(yes, ast.Return) and yes.value is not None:
-        no = no or after
-        if isinstance(no, ast.Return) and no.value is not None:
-            chosen = _where(page, node.test, page.code(yes.value), page.code(no.value))
-            yield page.edit(node, f"return {chosen}")
-            if no is after:
-                yield Edit(page.whole_lines(no), "")
+    if late is not None:
+        yield branch, _choosing(page, branch, early, late)
         return
-    name, value = _assigned(page, yes)
-    other, otherwise = _assigned(page, no) if no is not None else (name, name)
-    if name and name == other:
-        yield page.edit(node, f"{name} = {_where(page, node.test, value, otherwise)}")
+    end = _only(last)
+    if branch.orelse or not isinstance(end, cst.Return) or end.value is None:
+        return
+    if block.body[-2] is branch:
+        yield branch, _choosing(page, branch, early, end.value)
+        yield end, None
+    elif not _returns(block.body[block.body.index(branch) + 1 : -1]):
+        is_early, kept = (_fresh(page, branch, name) for name in ("is_early", "early"))
+        lines = ((is_early, branch.test), (kept, early))
+        yield branch, [page.statement(f"{name} = {{}}", value) for name, value in lines]
+        parts = ", ".join(f"{kept}[{number}]" for number in range(len(elements(early)))) or kept
+        yield end.value, _where(page, cst.Name(is_early), page.expression(parts), end.value)
 
 
-def _following(page: Page, node: ast.If) -> ast.stmt | None:
-    body = getattr(page.parent(node), "body", [])
-    at = body.index(node) + 1 if node in body else len(body)
-    return body[at] if at < len(body) else None
+def _choosing(
+    page: Page, branch: cst.If, yes: cst.BaseExpression, no: cst.BaseExpression
+) -> list[cst.SimpleStatementLine]:
+    """The return of a choice, which is made once if there are several results."""
+    if not elements(yes):
+        return [page.statement("return {}", _where(page, branch.test, yes, no))]
+    name = _fresh(page, branch, "condition")
+    return [
+        page.statement(f"{name} = {{}}", branch.test),
+        page.statement("return {}", _where(page, cst.Name(name), yes, no)),
+    ]
 
 
-_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+def _where(
+    page: Page, test: cst.BaseExpression, yes: cst.BaseExpression, no: cst.BaseExpression
+) -> cst.BaseExpression:
+    """Of tuples, the choice of each of their elements that is not the same on both sides."""
+    ones, others = elements(yes), elements(no)
+    if not ones or len(ones) != len(others):
+        return page.expression(_WHERE, test, yes, no)
+    parts = [
+        one if page.code(one) == page.code(other) else page.expression(_WHERE, test, one, other)
+        for one, other in zip(ones, others, strict=True)
+    ]
+    return page.expression(
+        ", ".join(["{}"] * len(parts)) + ("," if len(parts) == 1 else ""), *parts
+    )
 
 
-def _assigned(page: Page, node: ast.stmt) -> tuple[str, str]:
-    """The name and the value of an assignment, ("", "") for any other statement."""
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        target = node.targets[0]
-        return (target.id, page.code(node.value)) if isinstance(target, ast.Name) else ("", "")
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        sign = _SIGNS.get(type(node.op))
-        if sign:
-            return node.target.id, f"{node.target.id} {sign} {page.operand(node.value)}"
-    return "", ""
+def _returns(body: Sequence[cst.CSTNode]) -> bool:
+    return any(True for each in body for _ in below(each, cst.Return))
+
+
+def _result(page: Page, node: cst.CSTNode | None) -> cst.BaseExpression | None:
+    """What a branch returns, if that is all it does; None if it is not."""
+    if isinstance(node, cst.If) and (page.is_tensor(node.test) or not page.values(node.test)):
+        yes, no = _result(page, node.body), _result(page, node.orelse)
+        return _where(page, node.test, yes, no) if yes and no else None
+    only = _only(node)
+    return only.value if isinstance(only, cst.Return) else None
+
+
+def _only(node: cst.CSTNode | None) -> cst.CSTNode | None:
+    """The single small statement of a branch or a line."""
+    found = list(_small(node))
+    return found[0] if len(found) == 1 else None
+
+
+def _small(node: cst.CSTNode | None) -> Iterator[cst.CSTNode]:
+    """The small statements of a branch or a line; any other statement as it is."""
+    if isinstance(node, cst.Else):
+        yield from _small(node.body)
+    elif isinstance(node, cst.IndentedBlock):
+        for each in node.body:
+            yield from _small(each)
+    elif isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+        yield from node.body
+    elif node is not None:
+        yield node
+
+
+@dataclass
+class _Side:
+    """What a branch assigns: lines that go before the choice, and the value of each name."""
+
+    lines: list[cst.SimpleStatementLine] = field(default_factory=list)
+    values: dict[str, cst.BaseExpression] = field(default_factory=dict)
+
+
+def _assigned(page: Page, branch: cst.If) -> Iterator[Change]:
+    """Both sides give values to names and do nothing else."""
+    side = _side(page, branch, "")
+    if side is None or not side.values:
+        return
+    new = list(side.lines)
+    done: set[str] = set()
+    for name, value in side.values.items():
+        if done & _read(value):
+            return  # it reads what was just overwritten
+        done.add(name)
+        new.append(page.statement(f"{name} = {{}}", value))
+    yield branch, new
+
+
+def _side(page: Page, node: cst.CSTNode | None, suffix: str) -> _Side | None:
+    if isinstance(node, cst.If):
+        return _choice(page, node, suffix)
+    side = _Side()
+    waiting = list(_small(node))
+    while waiting:
+        found = _assignment(page, waiting.pop(0))
+        if found is None:
+            return None
+        name, value = found[0], _renamed(found[1], side.values)
+        if any(name in _read(each) for each in waiting):
+            made = {name for line in side.lines for name in _read(line)}
+            kept = _fresh(page, node or page.tree, f"{name}{suffix}", made)
+            side.lines.append(page.statement(f"{kept} = {{}}", value))
+            value = cst.Name(kept)
+        side.values[name] = value
+    return side
+
+
+def _choice(page: Page, node: cst.If, suffix: str) -> _Side | None:
+    if not page.is_tensor(node.test) and page.values(node.test):
+        return None
+    yes, no = _side(page, node.body, f"{suffix}_if"), _side(page, node.orelse, f"{suffix}_else")
+    if yes is None or no is None:
+        return None
+    names = list(dict.fromkeys([*yes.values, *no.values]))
+    side, test = _Side([*yes.lines, *no.lines]), node.test
+    if len(names) > 1 or side.lines:
+        test = cst.Name(_fresh(page, node, f"condition{suffix}"))
+        side.lines.insert(0, page.statement(f"{test.value} = {{}}", node.test))
+    for name in names:
+        values = (each.values.get(name, cst.Name(name)) for each in (yes, no))
+        side.values[name] = page.expression(_WHERE, test, *values)
+    return side
+
+
+def _assignment(page: Page, node: cst.CSTNode) -> tuple[str, cst.BaseExpression] | None:
+    """The name and the value of `name = value` or `name += value`."""
+    if isinstance(node, cst.Assign) and len(node.targets) == 1:
+        target = node.targets[0].target
+        return (target.value, node.value) if isinstance(target, cst.Name) else None
+    if isinstance(node, cst.AugAssign) and isinstance(node.target, cst.Name):
+        sign = page.code(node.operator).strip().removesuffix("=")
+        return node.target.value, page.expression(f"{{}} {sign} {{}}", node.target, node.value)
+    return None
+
+
+def _read(node: cst.CSTNode) -> set[str]:
+    return {each.value for each in below(node, cst.Name)}
+
+
+class _Renaming(cst.CSTTransformer):
+    def __init__(self, names: Mapping[str, cst.BaseExpression]) -> None:
+        super().__init__()
+        self._names = names
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:  # noqa: N802 - the name is libcst's
+        return self._names.get(original_node.value, updated_node)
+
+    def leave_Attribute(self, original_node: Any, updated_node: Any) -> Any:  # noqa: N802 - the name is libcst's
+        return updated_node.with_changes(attr=original_node.attr)
+
+    def leave_Arg(self, original_node: Any, updated_node: Any) -> Any:  # noqa: N802 - the name is libcst's
+        return updated_node.with_changes(keyword=original_node.keyword)
+
+
+def _renamed(node: cst.BaseExpression, names: Mapping[str, cst.BaseExpression]) -> Any:
+    """The expression with what these names stand for inside the branch."""
+    return node.visit(_Renaming(names)) if names else node
+
+
+def _fresh(page: Page, node: cst.CSTNode, name: str, made: Set[str] = frozenset()) -> str:
+    """A name that the function around does not use."""
+    used = _read(page.function(node) or page.tree) | made
+    return name if name not in used else _fresh(page, node, f"{name}_", made)

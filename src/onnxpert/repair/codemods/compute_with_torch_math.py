@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from onnxpert.repair.codemod import codemod
-from onnxpert.repair.source.edit import Edit
+from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.page import Page
 
-_SAME = frozenset(
-    [
-        "sqrt",
-        "exp",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "expm1",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "floor",
-        "ceil",
-        "trunc",
-        "erf",
-        "erfc",
-        "lgamma",
-        "atan2",
-        "pow",
-    ]
+_SAME = (
+    "sqrt exp exp2 log log2 log10 log1p expm1 sin cos tan asin acos atan sinh cosh tanh asinh acosh "
+    "atanh floor ceil trunc erf erfc lgamma atan2 pow hypot isnan isinf isfinite copysign"
 )
-_OTHER = {"fabs": "abs"}
+_NAMES = {name: name for name in _SAME.split()} | {
+    "fabs": "abs", "degrees": "rad2deg", "radians": "deg2rad", "fmod": "fmod",
+}  # fmt: skip
 
 
 @codemod("compute-with-torch-math", cures=("CTL405", "CTL402", "INP123"))
-def compute_with_torch_math(page: Page) -> Iterator[Edit]:
+def compute_with_torch_math(page: Page) -> Iterator[Change]:
     """`math` takes the number out of a tensor; torch has the same functions for tensors."""
     for node in page.calls("math.*"):
-        assert isinstance(node.func, ast.Attribute)
-        name = _OTHER.get(node.func.attr, node.func.attr)
-        if (name in _SAME or node.func.attr in _OTHER) and any(map(page.is_tensor, node.args)):
-            yield page.edit(node.func, f"torch.{name}")
+        name = _NAMES.get(page.name(node.func).partition(".")[2])
+        if name and any(page.is_tensor(each.value) for each in node.args):
+            yield node.func, page.expression(f"torch.{name}")

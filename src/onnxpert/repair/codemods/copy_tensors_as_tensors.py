@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+import libcst as cst
+
 from onnxpert.repair.codemod import codemod
-from onnxpert.repair.source.edit import Edit
-from onnxpert.repair.source.page import Page
+from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.page import Page, elements, given
 
 
 @codemod("copy-tensors-as-tensors", cures=("CTL402", "CTL405", "INP122", "INP123", "CAP001"))
-def copy_tensors_as_tensors(page: Page) -> Iterator[Edit]:
+def copy_tensors_as_tensors(page: Page) -> Iterator[Change]:
     """`torch.tensor` takes the values out and makes a constant of them; a clone follows its tensor."""
     for node in page.calls("torch.tensor", "torch.as_tensor"):
-        if len(node.args) != 1 or any(each.arg != "dtype" for each in node.keywords):
+        values, keywords = given(node)
+        if len(values) != 1 or keywords.keys() - {"dtype", "device"}:
             continue
-        cast = "".join(f".to({page.code(each.value)})" for each in node.keywords)
-        value = node.args[0]
-        if page.is_tensor(value):
-            yield page.edit(node, f"{page.operand(value)}.detach().clone(){cast}")
-        elif (
-            isinstance(value, (ast.List, ast.Tuple))
-            and value.elts
-            and all(page.is_tensor(_inner(each)) for each in value.elts)
-        ):
-            parts = (f"{page.operand(_inner(each))}.reshape(())" for each in value.elts)
-            yield page.edit(node, f"torch.stack([{', '.join(parts)}]){cast}")
+        cast = "".join(f".to({page.code(each)})" for each in keywords.values())
+        parts = [_inner(each) for each in elements(values[0])]
+        if page.is_tensor(values[0]):
+            yield node, page.expression(f"{{}}.detach().clone(){cast}", values[0])
+        elif parts and all(map(page.is_tensor, parts)):
+            holes = ", ".join(["{}.reshape(())"] * len(parts))
+            yield node, page.expression(f"torch.stack([{holes}]){cast}", *parts)
 
 
-def _inner(node: ast.expr) -> ast.expr:
+def _inner(node: cst.BaseExpression) -> cst.BaseExpression:
     """`t` of `t.item()`."""
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "item"
-        and not node.args
-    ):
-        return node.func.value
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and not node.args:
+        return node.func.value if node.func.attr.value == "item" else node
     return node

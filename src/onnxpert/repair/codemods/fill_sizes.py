@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+import libcst as cst
+
 from onnxpert.repair.codemod import codemod
-from onnxpert.repair.source.edit import Edit
-from onnxpert.repair.source.page import Page
+from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.page import Page, below, elements, given
 from onnxpert.repair.source.watching import Kind
 
 
 @codemod("fill-sizes", cures=("SHP201", "SHP205", "INP123"))
-def fill_sizes(page: Page) -> Iterator[Edit]:
+def fill_sizes(page: Page) -> Iterator[Change]:
     """A tensor made of a size is a constant; one that is filled with the size follows it."""
     for node in page.calls("torch.tensor", "torch.as_tensor"):
-        if not node.args or not _about_sizes(page, node.args[0]):
+        values, keywords = given(node)
+        if len(values) != 1 or not _about_sizes(page, values[0]):
             continue
-        rest = "".join(f", {page.code(each)}" for each in node.keywords)
-        value = node.args[0]
-        if isinstance(value, (ast.List, ast.Tuple)) and value.elts:
-            parts = ", ".join(f"torch.full((), {page.code(each)}{rest})" for each in value.elts)
-            yield page.edit(node, f"torch.stack([{parts}])")
-        elif page.was(value, Kind.INT, Kind.FLOAT):
-            yield page.edit(node, f"torch.full((), {page.code(value)}{rest})")
+        rest = "".join(f", {name}={page.code(each)}" for name, each in keywords.items())
+        if elements(values[0]):
+            parts = ", ".join(
+                f"torch.full((), {page.code(each)}{rest})" for each in elements(values[0])
+            )
+            yield node, page.expression(f"torch.stack([{parts}])")
+        elif page.was(values[0], Kind.INT, Kind.FLOAT):
+            yield node, page.expression(f"torch.full((), {{}}{rest})", values[0])
 
 
-def _about_sizes(page: Page, value: ast.expr) -> bool:
+def _about_sizes(page: Page, value: cst.BaseExpression) -> bool:
     """Reads a shape, or a name that was assigned from one."""
-    function = page.function(value)
+    assigned = below(page.function(value) or value, cst.Assign)
     sized = {
-        name.id
-        for node in ast.walk(function or value)
-        if isinstance(node, ast.Assign) and _reads(page.code(node.value))
+        name.value
+        for node in assigned
+        if _reads(page.code(node.value))
         for target in node.targets
-        for name in ast.walk(target)
-        if isinstance(name, ast.Name)
+        for name in below(target, cst.Name)
     }
-    names = {name.id for name in ast.walk(value) if isinstance(name, ast.Name)}
-    return _reads(page.code(value)) or bool(names & sized)
+    return _reads(page.code(value)) or any(name.value in sized for name in below(value, cst.Name))
 
 
 def _reads(code: str) -> bool:

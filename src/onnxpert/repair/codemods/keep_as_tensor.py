@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+import libcst as cst
+
 from onnxpert.repair.codemod import codemod
-from onnxpert.repair.source.edit import Edit
+from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.page import Page
 
-_CASTS = {"int": "int64", "bool": "bool"}
+_CASTS = {"int": ".to(torch.int64)", "bool": ".to(torch.bool)"}
 
 
 @codemod("keep-as-tensor", cures=("CTL402", "CTL405", "CTL401", "INP123"))
-def keep_as_tensor(page: Page) -> Iterator[Edit]:
+def keep_as_tensor(page: Page) -> Iterator[Change]:
     """A tensor of one element computes like the number in it, without leaving the graph."""
     for node, value in page.methods("item"):
         if page.is_tensor(value) and not node.args:
-            yield page.edit(node, _scalar(page, value))
+            yield node, _scalar(page, value)
     for node in page.calls("float", "int", "bool"):
-        if len(node.args) != 1 or not page.is_tensor(node.args[0]):
+        value = node.args[0].value if node.args else node
+        if not page.is_tensor(value):
             continue
-        assert isinstance(node.func, ast.Name)
-        value = node.args[0]
-        dtype = _CASTS.get(node.func.id)
+        cast = _CASTS.get(page.name(node.func), "")
         seen = {each.dtype for each in page.values(value)}
-        if dtype is None and not all(name.startswith(("float", "bfloat")) for name in seen):
-            dtype = "float32"
-        cast = f".to(torch.{dtype})" if dtype else ""
-        yield page.edit(node, _scalar(page, value) + cast)
+        if not cast and not all(name.startswith(("float", "bfloat")) for name in seen):
+            cast = ".to(torch.float32)"
+        yield node, _scalar(page, value, cast)
 
 
-def _scalar(page: Page, value: ast.expr) -> str:
+def _scalar(page: Page, value: cst.BaseExpression, cast: str = "") -> cst.BaseExpression:
     flat = all(each.shape == () for each in page.values(value))
-    return page.operand(value) + ("" if flat else ".reshape(())")
+    return page.expression(("{}" if flat else "{}.reshape(())") + cast, value)

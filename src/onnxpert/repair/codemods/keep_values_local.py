@@ -2,57 +2,62 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+import libcst as cst
+
 from onnxpert.repair.codemod import codemod
-from onnxpert.repair.source.edit import Edit
-from onnxpert.repair.source.page import Page
+from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.page import Page, below, dotted
 
 
 @codemod("keep-values-local", cures=("STA302",))
-def keep_values_local(page: Page) -> Iterator[Edit]:
+def keep_values_local(page: Page) -> Iterator[Change]:
     """What forward puts on the module is not in the file; a name of its own gives the same outputs."""
-    for owner in ast.walk(page.tree):
-        if isinstance(owner, ast.ClassDef):
-            yield from _in_class(page, owner)
+    for owner in below(page.tree, cst.ClassDef):
+        uses: dict[str, list[cst.Attribute]] = {}
+        for node in below(owner, cst.Attribute):
+            if dotted(node.value) == "self":
+                uses.setdefault(node.attr.value, []).append(node)
+        for name, nodes in uses.items():
+            here = [node for node in nodes if _function(page, node) == "forward"]
+            # A constructor may give it a first value; whoever reads it anywhere else needs it there.
+            if all(_assignment(page, node) for node in nodes if node not in here):
+                yield from _localised(page, here, f"{name}_" if _taken(page, owner, name) else name)
 
 
-def _in_class(page: Page, owner: ast.ClassDef) -> Iterator[Edit]:
-    uses: dict[str, list[ast.Attribute]] = {}
-    for node in ast.walk(owner):
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "self"
-        ):
-            uses.setdefault(node.attr, []).append(node)
-    for name, nodes in uses.items():
-        here = [node for node in nodes if _function(page, node) == "forward"]
-        elsewhere = [node for node in nodes if node not in here]
-        # A constructor may give it a first value; whoever reads it anywhere else needs it there.
-        if any(isinstance(each.ctx, ast.Load) for each in elsewhere) or not here:
-            continue
-        if not isinstance(here[0].ctx, ast.Store) or not _only_tensors(page, here[0]):
-            continue
-        if min(here, key=lambda each: (each.lineno, each.col_offset)) is here[0]:
-            yield from (
-                page.edit(node, f"{name}_" if _taken(owner, name) else name) for node in here
-            )
+def _localised(page: Page, uses: list[cst.Attribute], name: str) -> Iterator[Change]:
+    """Assigned first, at the top of the function, so that it is there wherever it is read."""
+    first = _assignment(page, uses[0]) if uses else None
+    line = page.line(first) if first else None
+    if first is None or line is None or not _is_at_top(page, line):
+        return
+    if len(uses) == 1 and isinstance(first.value, cst.Name):  # nobody reads it
+        yield first, None
+    else:
+        yield from ((node, cst.Name(name)) for node in uses)
 
 
-def _function(page: Page, node: ast.AST) -> str:
+def _assignment(page: Page, node: cst.CSTNode) -> cst.Assign | None:
+    """The statement `node = ...`, None where it is not assigned but read."""
+    target = page.parent(node)
+    found = page.parent(target) if isinstance(target, cst.AssignTarget) else None
+    return found if isinstance(found, cst.Assign) else None
+
+
+def _is_at_top(page: Page, line: cst.CSTNode) -> bool:
+    block = page.parent(line)
+    return block is not None and isinstance(page.parent(block), cst.FunctionDef)
+
+
+def _function(page: Page, node: cst.CSTNode) -> str:
     function = page.function(node)
-    return function.name if function else ""
+    return function.name.value if function else ""
 
 
-def _only_tensors(page: Page, node: ast.Attribute) -> bool:
-    """Assigned once, at the top of the function, so that it is there wherever it is read."""
-    parent = page.parent(node)
-    return isinstance(parent, ast.Assign) and isinstance(page.parent(parent), ast.FunctionDef)
-
-
-def _taken(owner: ast.ClassDef, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(owner)) or any(
-        isinstance(node, ast.arg) and node.arg == name for node in ast.walk(owner)
+def _taken(page: Page, owner: cst.ClassDef, name: str) -> bool:
+    """Whether a variable is called so; the attributes' names are no variables."""
+    return any(
+        each.value == name and not isinstance(page.parent(each), cst.Attribute)
+        for each in below(owner, cst.Name)
     )

@@ -2,65 +2,79 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from onnxpert.repair.codemod import codemod
-from onnxpert.repair.source.edit import Edit
-from onnxpert.repair.source.page import Page
+import libcst as cst
 
-_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+from onnxpert.repair.codemod import codemod
+from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.page import Page, everything
 
 
 @codemod("leave-inputs-alone", cures=("STA304",))
-def leave_inputs_alone(page: Page) -> Iterator[Edit]:
+def leave_inputs_alone(page: Page) -> Iterator[Change]:
     """A file cannot change its caller's tensors; the same on a new tensor gives the same outputs."""
-    for node in page.statements(ast.AugAssign):
-        assert isinstance(node, ast.AugAssign)
-        sign = _SIGNS.get(type(node.op))
-        if sign and isinstance(node.target, ast.Name) and _is_parameter(page, node.target):
-            name = node.target.id
-            yield page.edit(node, f"{name} = {name} {sign} {page.operand(node.value)}")
-    for node in page.statements(ast.Expr):
-        assert isinstance(node, ast.Expr)
-        if (changed := _changed(page, node.value)) is not None:
-            yield page.edit(node, changed)
-    for node in page.statements(ast.Assign):
-        assert isinstance(node, ast.Assign)
-        target = node.targets[0]
-        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-            first = not _written_before(page, node, target.value.id)
-            if first and _is_parameter(page, target.value):
-                name, indent = target.value.id, page.indent(node)
-                copy = f"{name} = {name}.clone(){page.newline}{indent}"
-                yield page.edit(node, copy + page.code(node))
+    for node in page.each(cst.AugAssign):
+        if isinstance(node.target, cst.Name) and _is_parameter(page, node.target):
+            sign = page.code(node.operator).strip().removesuffix("=")
+            whole = page.statement(
+                f"{node.target.value} = {{}} {sign} {{}}", node.target, node.value
+            )
+            yield node, whole.body[0]
+    for call in page.each(cst.Call):
+        statement = page.parent(call)
+        if isinstance(statement, cst.Expr) and (new := _unchanging(page, call)) is not None:
+            yield statement, new
+    for target in page.each(cst.Subscript):
+        name, statement = _base(target), _write(page, target)
+        line = page.line(statement) if statement is not None else None
+        if name is None or statement is None or line is None:
+            continue
+        if _is_parameter(page, name) and not _written_before(page, statement, name.value):
+            copy = page.statement(f"{name.value} = {name.value}.clone()")
+            yield line, [copy, line.with_changes(leading_lines=[])]
 
 
-def _changed(page: Page, node: ast.expr) -> str | None:
-    """`x.add_(1)` as `x = x.add(1)`."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+def _base(node: cst.CSTNode) -> cst.Name | None:
+    """`x` of `x[0][:, 1]`."""
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    return node if isinstance(node, cst.Name) else None
+
+
+def _write(page: Page, target: cst.Subscript) -> cst.Assign | cst.AugAssign | None:
+    """The statement that writes there, None where it is read."""
+    found = page.parent(target)
+    if isinstance(found, cst.AssignTarget):
+        found = page.parent(found)
+        return found if isinstance(found, cst.Assign) else None
+    return found if isinstance(found, cst.AugAssign) and found.target is target else None
+
+
+def _unchanging(page: Page, call: cst.Call) -> cst.BaseSmallStatement | None:
+    """`x = x.add(1)` for `x.add_(1)`, None for any other call."""
+    if not isinstance(call.func, cst.Attribute) or not isinstance(call.func.value, cst.Name):
         return None
-    name, value = node.func.attr, node.func.value
-    if not name.endswith("_") or name.endswith("__") or not isinstance(value, ast.Name):
+    method, name = call.func.attr.value, call.func.value
+    if not method.endswith("_") or method.endswith("__") or not _is_parameter(page, name):
         return None
-    if not _is_parameter(page, value):
-        return None
-    after = page.content[page.span(node.func)[1] : page.span(node)[1]]
-    return f"{value.id} = {value.id}.{name[:-1]}{after}"
+    plain = call.func.with_changes(attr=cst.Name(method[:-1]))
+    return page.statement(f"{name.value} = {{}}", call.with_changes(func=plain)).body[0]
 
 
-def _is_parameter(page: Page, name: ast.Name) -> bool:
-    function = page.function(name)
-    arguments = [*function.args.args, *function.args.kwonlyargs] if function else []
-    return name.id in {each.arg for each in arguments} and name.id != "self"
+def _is_parameter(page: Page, name: cst.Name) -> bool:
+    return name.value in page.parameters(name)
 
 
-def _written_before(page: Page, node: ast.stmt, name: str) -> bool:
+def _written_before(page: Page, node: cst.CSTNode, name: str) -> bool:
     """Whether it is the function's own tensor by then."""
-    function = page.function(node)
-    return any(
-        isinstance(each, ast.Assign)
-        and each.lineno < node.lineno
-        and any(isinstance(target, ast.Name) and target.id == name for target in each.targets)
-        for each in ast.walk(function or node)
-    )
+    for each in everything(page.function(node) or node):
+        if each is node:
+            break
+        if isinstance(each, (cst.AssignTarget, cst.AugAssign)) and _is_name(each.target, name):
+            return True
+    return False
+
+
+def _is_name(node: cst.CSTNode, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name

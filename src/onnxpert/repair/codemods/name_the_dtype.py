@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+import libcst as cst
+
 from onnxpert.repair.codemod import codemod
-from onnxpert.repair.source.edit import Edit
-from onnxpert.repair.source.page import Page, dotted
+from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.page import Page, elements, given
+from onnxpert.repair.source.watching import Kind
 
 _DTYPES = {
-    "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16",
-    "LongTensor": "int64", "IntTensor": "int32", "ByteTensor": "uint8", "BoolTensor": "bool",
-    "Tensor": "float32",
+    "torch.FloatTensor": "float32", "torch.DoubleTensor": "float64", "torch.HalfTensor": "float16",
+    "torch.LongTensor": "int64", "torch.IntTensor": "int32", "torch.ByteTensor": "uint8",
+    "torch.BoolTensor": "bool", "torch.Tensor": "float32",
 }  # fmt: skip
 
 
 @codemod("name-the-dtype", cures=("CAP001", "CTL402", "CTL405"))
-def name_the_dtype(page: Page) -> Iterator[Edit]:
+def name_the_dtype(page: Page) -> Iterator[Change]:
     """Constructors of the old kind make tensors that no tracer sees."""
-    for node in page.calls(*(f"torch.{name}" for name in _DTYPES)):
-        dtype = _DTYPES[dotted(node.func).partition(".")[2]]
-        if len(node.args) == 1 and isinstance(node.args[0], (ast.List, ast.Tuple)):
-            yield page.edit(node, f"torch.tensor({page.code(node.args[0])}, dtype=torch.{dtype})")
-        elif node.args and all(_is_size(each) for each in node.args):
-            sizes = ", ".join(map(page.code, node.args))
-            yield page.edit(node, f"torch.zeros({sizes}, dtype=torch.{dtype})")
+    for node in page.calls(*_DTYPES):
+        dtype = f"torch.{_DTYPES[page.name(node.func)]}"
+        values, _ = given(node)
+        if len(values) == 1 and (elements(values[0]) or page.was(values[0], Kind.ARRAY)):
+            yield node, page.expression(f"torch.tensor({{}}, dtype={dtype})", values[0])
+        elif values and all(isinstance(v, cst.Integer) or page.was(v, Kind.INT) for v in values):
+            sizes = ", ".join(map(page.code, values))
+            yield node, page.expression(f"torch.zeros({sizes}, dtype={dtype})")
     for node, value in page.methods("type"):
         if len(node.args) != 1 or not page.is_tensor(value):
             continue
-        given = node.args[0]
-        text = str(given.value) if isinstance(given, ast.Constant) else dotted(given)
-        dtype = _DTYPES.get(text.rpartition(".")[2], "")
-        if dtype and text.startswith("torch."):
-            yield page.edit(node, f"{page.operand(value)}.to(torch.{dtype})")
-
-
-def _is_size(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) is int
+        kind = node.args[0].value
+        text = kind.raw_value if isinstance(kind, cst.SimpleString) else page.name(kind)
+        if text in _DTYPES:
+            yield node, page.expression(f"{{}}.to(torch.{_DTYPES[text]})", value)

@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from onnxpert.repair.codemod import codemod
-from onnxpert.repair.source.edit import Edit
-from onnxpert.repair.source.page import Page, dotted
+import libcst as cst
 
-_LOGGERS = frozenset({"logging", "logger", "log", "_logger", "LOGGER", "warnings"})
-_LEVELS = frozenset({"debug", "info", "warning", "warn", "error"})
+from onnxpert.repair.codemod import codemod
+from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.page import Page, dotted, everything
+
+_LOGGERS = frozenset({"logging", "logger", "log", "_logger", "_log", "warnings"})
+_LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "log"})
 
 
 @codemod("stop-printing", cures=("STA306",))
-def stop_printing(page: Page) -> Iterator[Edit]:
+def stop_printing(page: Page) -> Iterator[Change]:
     """The file prints nothing, and a value that is printed has to be taken out of its tensor."""
-    for node in page.statements(ast.Expr):
-        assert isinstance(node, ast.Expr)
-        call = node.value
-        if not isinstance(call, ast.Call):
-            continue
-        before, _, last = dotted(call.func).rpartition(".")
-        printed = dotted(call.func) == "print" and any(page.values(each) for each in _parts(call))
-        logged = before.rpartition(".")[2] in _LOGGERS and last in _LEVELS
-        if printed or logged or (dotted(call.func) == "print" and page.values(call)):
-            body = getattr(page.parent(node), "body", [])
-            alone = len([each for each in body if not _is_docstring(each)]) < 2
-            yield page.edit(node, "pass") if alone else Edit(page.whole_lines(node), "")
+    for branch in page.each(cst.If):
+        whole = isinstance(page.parent(branch), cst.IndentedBlock) and branch.orelse is None
+        if whole and _only_prints(branch) and _has_run(page, branch):
+            yield branch, None
+    for node in page.each(cst.Expr):
+        if _prints(node) and _has_run(page, node):
+            yield node, None
 
 
-def _parts(call: ast.Call) -> Iterator[ast.AST]:
-    for each in call.args:
-        yield from ast.walk(each)
+def _prints(node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.Expr) or not isinstance(node.value, cst.Call):
+        return False
+    owner, _, last = dotted(node.value.func).rpartition(".")
+    logged = owner.rpartition(".")[2].lower() in _LOGGERS and last in _LEVELS
+    return logged or (not owner and last == "print")
 
 
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+def _only_prints(branch: cst.If) -> bool:
+    """Whether an `if` has nothing else to do."""
+    return all(
+        _prints(small)
+        for each in branch.body.body
+        for small in (each.body if isinstance(each, cst.SimpleStatementLine) else [each])
+    )
+
+
+def _has_run(page: Page, node: cst.CSTNode) -> bool:
+    """Whether the function around belongs to the model, even if this line of it was not reached."""
+    return any(map(page.values, everything(page.function(node) or node)))

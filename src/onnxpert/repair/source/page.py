@@ -1,15 +1,24 @@
-"""A file under a codemod's eyes: its tree, what its expressions were, and where they stand."""
+"""A file under a codemod's eyes: its tree with every blank and comment, and what its expressions were."""
 
 from __future__ import annotations
 
-import ast
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from onnxpert.repair.source.edit import Edit, Span, offsets, span
-from onnxpert.repair.source.text import newline
-from onnxpert.repair.source.watching import Kind, Place, Seen, place
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+from onnxpert.repair.source.watching import Kind, Place, Seen
+
+N = TypeVar("N", bound=cst.CSTNode)
+
+# What stands as an operand without parentheses.
+_FIRM = (
+    cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float, cst.List, cst.Dict,
+    cst.SimpleString,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -20,119 +29,188 @@ class Page:
     content: str
     seen: Mapping[Place, list[Seen]] = field(repr=False)
 
-    @functools.cached_property
-    def tree(self) -> ast.Module:
-        return ast.parse(self.content)
-
-    @functools.cached_property
-    def _starts(self) -> list[int]:
-        return offsets(self.content)
-
-    @functools.cached_property
-    def _parents(self) -> dict[ast.AST, ast.AST]:
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
-
-    def parent(self, node: ast.AST) -> ast.AST | None:
-        return self._parents.get(node)
-
-    def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        while (found := self._parents.get(node)) is not None:
-            yield found
-            node = found
-
-    def function(self, node: ast.AST) -> ast.FunctionDef | None:
-        return next((each for each in self.above(node) if isinstance(each, ast.FunctionDef)), None)
-
-    def owner(self, node: ast.AST) -> ast.ClassDef | None:
-        return next((each for each in self.above(node) if isinstance(each, ast.ClassDef)), None)
-
-    def span(self, node: ast.AST) -> Span:
-        return span(node, self.content, self._starts)
-
-    def code(self, node: ast.AST) -> str:
-        start, end = self.span(node)
-        return self.content[start:end]
-
-    def operand(self, node: ast.AST) -> str:
-        """The code of an expression, in parentheses where it binds less than a name does."""
-        firm = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Tuple)
-        return self.code(node) if isinstance(node, firm) else f"({self.code(node)})"
-
-    def edit(self, node: ast.AST, new: str) -> Edit:
-        return Edit(self.span(node), new)
-
-    def whole_lines(self, node: ast.AST) -> Span:
-        """The lines of a statement, its line end included, if nothing else stands on them."""
-        start, end = self.span(node)
-        line = self._starts[node.lineno - 1]  # type: ignore[attr-defined]
-        after = self.content.find("\n", end)
-        after = len(self.content) if after < 0 else after + 1
-        alone = not self.content[line:start].strip() and not self.content[end:after].strip()
-        return (line, after) if alone else (start, end)
-
-    def indent(self, node: ast.AST) -> str:
-        line = self._starts[node.lineno - 1]  # type: ignore[attr-defined]
-        text = self.content[line : self.span(node)[0]]
-        return text if not text.strip() else ""
-
     @property
-    def newline(self) -> str:
-        return newline(self.content)
+    def tree(self) -> cst.Module:
+        return _parsed(self.content).tree
 
-    def values(self, node: ast.AST) -> list[Seen]:
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return _parsed(self.content).parents.get(node)
+
+    def above(self, node: cst.CSTNode, kind: type[N]) -> N | None:
+        """The innermost node of that kind around this one."""
+        found = self.parent(node)
+        while found is not None and not isinstance(found, kind):
+            found = self.parent(found)
+        return found
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        return self.above(node, cst.FunctionDef)
+
+    def line(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
+        """The line that is this statement and nothing else, None where it shares one."""
+        found = self.parent(node)
+        alone = isinstance(found, cst.SimpleStatementLine) and len(found.body) == 1
+        return found if alone and isinstance(found, cst.SimpleStatementLine) else None
+
+    def site(self, node: cst.CSTNode) -> str:
+        """The code of the statement that a node is, or is in."""
+        found: cst.CSTNode | None = node
+        while found is not None and not isinstance(found, cst.BaseStatement):
+            found = self.parent(found)
+        return self.code(found).strip() if found is not None else ""
+
+    def code(self, node: cst.CSTNode) -> str:
+        return self.tree.code_for_node(node)
+
+    def expression(self, template: str, *parts: cst.BaseExpression | str) -> cst.BaseExpression:
+        """New code, its `{}` filled; what binds less than a name there is put in parentheses."""
+        text = self._filled(template, parts)
+        try:
+            return cst.parse_expression(text, self.tree.config_for_parsing)
+        except cst.ParserSyntaxError:  # a part of it goes over several lines
+            return cst.parse_expression(f"({text})", self.tree.config_for_parsing)
+
+    def statement(self, template: str, *parts: cst.BaseExpression | str) -> cst.SimpleStatementLine:
+        text = self._filled(template, parts)
+        return cst.ensure_type(
+            cst.parse_statement(text, self.tree.config_for_parsing), cst.SimpleStatementLine
+        )
+
+    def _filled(self, template: str, parts: tuple[cst.BaseExpression | str, ...]) -> str:
+        pieces = template.split("{}")
+        text = pieces[0]
+        for part, after in zip(parts, pieces[1:], strict=True):
+            code = part if isinstance(part, str) else self.code(part)
+            delimited = text.endswith(("(", "[", ", ", "=", "= ", "return ")) or not text
+            whole = delimited and (not after or after[0] in "),]") and "\n" not in code
+            loose = not isinstance(part, str) and not (isinstance(part, _FIRM) or part.lpar)
+            text += (code if whole or not loose else f"({code})") + after
+        return text
+
+    def values(self, node: cst.CSTNode) -> list[Seen]:
         """What an expression was, whenever it was evaluated; [] if it never was."""
-        return self.seen.get(place(self.file, node), []) if hasattr(node, "lineno") else []
+        where = _parsed(self.content).ranges.get(node)
+        if where is None:
+            return []
+        start, end = where.start, where.end
+        return self.seen.get((self.file, start.line, start.column, end.line, end.column), [])
 
-    def was(self, node: ast.AST, *kinds: Kind) -> bool:
+    def was(self, node: cst.CSTNode, *kinds: Kind) -> bool:
         found = self.values(node)
         return bool(found) and all(each.kind in kinds for each in found)
 
-    def is_tensor(self, node: ast.AST) -> bool:
+    def is_tensor(self, node: cst.CSTNode) -> bool:
         return self.was(node, Kind.TENSOR)
 
-    def tensor_parameter(self, node: ast.AST) -> str:
-        """The first parameter of the enclosing function that was a tensor, "" if none was."""
+    def parameters(self, node: cst.CSTNode) -> list[str]:
+        """Of the function around it, without `self`."""
         function = self.function(node)
         if function is None:
-            return ""
-        names = [each.arg for each in function.args.args if each.arg != "self"]
-        loads = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
-        tensors = {name.id for name in loads if self.is_tensor(name)}
+            return []
+        given = (*function.params.posonly_params, *function.params.params)
+        names = [each.name.value for each in (*given, *function.params.kwonly_params)]
+        return [name for name in names if name != "self"]
+
+    def tensor_parameter(self, node: cst.CSTNode) -> str:
+        """The first parameter of the enclosing function that was a tensor, "" if none was."""
+        names, function = self.parameters(node), self.function(node)
+        loads = below(function, cst.Name) if function else ()
+        tensors = {each.value for each in loads if self.is_tensor(each)}
         return next((name for name in names if name in tensors), "")
 
-    def calls(self, *names: str) -> Iterator[ast.Call]:
-        """Calls of a dotted name (`torch.tensor`, `math.*`) inside functions."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Call) and self.function(node):
-                name = dotted(node.func)
-                family = name.partition(".")[0] + ".*" if "." in name else ""
-                if name in names or family in names:
+    def each(self, kind: type[N]) -> Iterator[N]:
+        """Nodes inside functions other than constructors, in the order of the source."""
+        for node in _parsed(self.content).parents:
+            if isinstance(node, kind):
+                function = self.function(node)
+                if function is not None and function.name.value != "__init__":
                     yield node
 
-    def methods(self, *names: str) -> Iterator[tuple[ast.Call, ast.expr]]:
-        """Calls `value.name(...)`, with the value."""
-        for node in ast.walk(self.tree):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in names
-                and self.function(node)
-            ):
-                yield node, node.func.value
+    def name(self, node: cst.CSTNode) -> str:
+        """`numpy.exp` for `np.exp`, by what the file imports; "" for what is no dotted name."""
+        first, dot, rest = dotted(node).partition(".")
+        return f"{_parsed(self.content).imports.get(first, first)}{dot}{rest}"
 
-    def statements(self, kind: type[ast.stmt]) -> Iterator[ast.stmt]:
-        """Those inside functions other than constructors."""
-        for node in ast.walk(self.tree):
-            function = self.function(node) if isinstance(node, kind) else None
-            if isinstance(node, kind) and function and function.name != "__init__":
+    def calls(self, *names: str) -> Iterator[cst.Call]:
+        """Calls of these functions (`torch.tensor`, `math.*`), however they were imported."""
+        for node in self.each(cst.Call):
+            name = self.name(node.func)
+            if name in names or (dotted(node.func) and f"{name.rpartition('.')[0]}.*" in names):
                 yield node
 
+    def methods(self, *names: str) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
+        """Calls `value.name(...)`, with the value."""
+        for node in self.each(cst.Call):
+            if isinstance(node.func, cst.Attribute) and node.func.attr.value in names:
+                yield node, node.func.value
 
-def dotted(node: ast.AST) -> str:
+
+@dataclass(frozen=True)
+class _Parsed:
+    tree: cst.Module
+    parents: Mapping[cst.CSTNode, cst.CSTNode]  # in the order of the source
+    ranges: Mapping[cst.CSTNode, CodeRange]
+    imports: Mapping[str, str]
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(content: str) -> _Parsed:
+    wrapper = MetadataWrapper(cst.parse_module(content), unsafe_skip_copy=True)
+    tree = wrapper.module
+    parents = {child: node for node in everything(tree) for child in node.children}
+    return _Parsed(tree, parents, wrapper.resolve(PositionProvider), dict(imported(tree)))
+
+
+def imported(tree: cst.CSTNode) -> Iterator[tuple[str, str]]:
+    """The names that imports bind, and what they stand for."""
+    for node in below(tree, cst.Import):
+        yield from _bound(node.names, "")
+    for origin in below(tree, cst.ImportFrom):
+        if not isinstance(origin.names, cst.ImportStar):
+            yield from _bound(origin.names, f"{dotted(origin.module)}." if origin.module else "")
+
+
+def _bound(names: Sequence[cst.ImportAlias], before: str) -> Iterator[tuple[str, str]]:
+    for each in names:
+        if each.evaluated_alias:
+            yield each.evaluated_alias, before + each.evaluated_name
+        else:
+            first = each.evaluated_name.partition(".")[0]
+            yield first, before + first
+
+
+def everything(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node and all that is in it, in the order of the source."""
+    yield node
+    for child in node.children:
+        yield from everything(child)
+
+
+def below(node: cst.CSTNode, kind: type[N]) -> Iterator[N]:
+    """Those of one kind."""
+    return (each for each in everything(node) if isinstance(each, kind))
+
+
+def dotted(node: cst.CSTNode | None) -> str:
     """`torch.nn.functional` for that attribute of an attribute, "" for anything else."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        before = dotted(node.value)
-        return f"{before}.{node.attr}" if before else ""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute) and (before := dotted(node.value)):
+        return f"{before}.{node.attr.value}"
     return ""
+
+
+def given(call: cst.Call) -> tuple[list[cst.BaseExpression], dict[str, cst.BaseExpression]]:
+    """The arguments by position and by keyword; starred ones under their stars."""
+    places = [each.value for each in call.args if each.keyword is None and not each.star]
+    names = {
+        each.keyword.value if each.keyword else each.star: each.value
+        for each in call.args
+        if each.keyword is not None or each.star
+    }
+    return places, names
+
+
+def elements(node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """Of a list or a tuple that is written out; [] for anything else."""
+    return [each.value for each in node.elements] if isinstance(node, (cst.List, cst.Tuple)) else []

@@ -5,6 +5,8 @@ Nobody can tell from `x[0]` whether it is a tensor or an entry of a list; a run 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -21,17 +23,18 @@ class Kind(StrEnum):
     INT = "int"
     FLOAT = "float"
     BOOL = "bool"
+    LAYER = "layer"
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A value that was there: of a tensor also its shape and dtype, and whether it was an input."""
+    """A value that was there: of a tensor also its shape and dtype, of a layer its weights' dtype."""
 
     kind: Kind
     shape: tuple[int, ...] = ()
     dtype: str = ""
-    is_input: bool = False
+    open: tuple[int, ...] = ()  # of an input: the axes whose sizes the example only happens to have
 
 
 class Notes:
@@ -40,7 +43,7 @@ class Notes:
     def __init__(self) -> None:
         self.seen: dict[Place, list[Seen]] = {}
         self.on = False
-        self.inputs: frozenset[int] = frozenset()
+        self.inputs: Mapping[int, tuple[int, ...]] = {}  # id -> axes
 
     def __call__(self, place: Place, value: Any) -> Any:
         if self.on:
@@ -51,23 +54,35 @@ class Notes:
         return value
 
 
-def _seen(value: Any, inputs: frozenset[int]) -> Seen:
+def _seen(value: Any, inputs: Mapping[int, tuple[int, ...]]) -> Seen:
     import numpy as np
     import torch
 
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
-        return Seen(Kind.TENSOR, tuple(value.shape), dtype, id(value) in inputs)
+        return Seen(Kind.TENSOR, tuple(value.shape), dtype, inputs.get(id(value), ()))
+    if isinstance(value, torch.nn.Module):
+        weight = next(iter(value.parameters()), None)
+        return Seen(Kind.LAYER, dtype=str(weight.dtype)[6:] if weight is not None else "")
     if isinstance(value, (np.ndarray, np.generic)):
         return Seen(Kind.ARRAY, tuple(value.shape), str(value.dtype))
     kinds = ((bool, Kind.BOOL), (int, Kind.INT), (float, Kind.FLOAT))
     return Seen(next((kind for python, kind in kinds if isinstance(value, python)), Kind.OTHER))
 
 
-def place(file: str, node: Any) -> Place:
-    return file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+def _place(file: str, lines: list[str], node: Any) -> Place:
+    """In characters: Python's own trees count bytes."""
+
+    def column(line: int, offset: int) -> int:
+        text = lines[line - 1]
+        return offset if text.isascii() else len(text.encode()[:offset].decode())
+
+    first, last = node.lineno, node.end_lineno
+    start, end = column(first, node.col_offset), column(last, node.end_col_offset)
+    return file, first, start, last, end
 
 
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _NOTED = (
     ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp,
     ast.IfExp,
@@ -75,10 +90,11 @@ _NOTED = (
 
 
 class _Noting(ast.NodeTransformer):
-    """Wraps the expressions of function bodies; what is called, and annotations, stay bare."""
+    """Wraps the expressions of function bodies; annotations stay bare."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, content: str) -> None:
         self.file = file
+        self.lines = _LINE_ENDS.split(content)  # as Python counts them: a form feed ends none
         self.depth = 0
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
@@ -98,10 +114,9 @@ class _Noting(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        if isinstance(node.func, ast.Attribute):
-            node.func.value = self.visit(node.func.value)
         if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals"):
             return node
+        node.func = self.visit(node.func)
         node.args = [self.visit(each) for each in node.args]
         node.keywords = [self.visit(each) for each in node.keywords]
         return self._noted(node)
@@ -116,11 +131,11 @@ class _Noting(ast.NodeTransformer):
     def _noted(self, node: Any) -> ast.AST:
         if not self.depth or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             return node  # type: ignore[no-any-return]
-        where = ast.Constant(place(self.file, node))  # type: ignore[arg-type]  # it takes tuples
+        where = ast.Constant(_place(self.file, self.lines, node))  # type: ignore[arg-type]  # it takes tuples
         noted = ast.Call(ast.Name(NOTE, ast.Load()), [where, node], [])
         return ast.fix_missing_locations(ast.copy_location(noted, node))
 
 
 def noting(content: str, file: str) -> Any:
     """The code of a file that notes what its expressions are."""
-    return compile(_Noting(file).visit(ast.parse(content)), file, "exec")
+    return compile(_Noting(file, content).visit(ast.parse(content)), file, "exec")

@@ -105,7 +105,7 @@ def openvino(path: Path) -> Run:
 
 _NODE = re.compile(r"<Node\((\w+)\): ([^>]+)>")
 _PLACES = re.compile(
-    r"^(Exception from|Check '|FrontEnd API|Model wasn't|Summary:|While valid|--|To f)"
+    r"^(Exception from|Check '|FrontEnd API|Loading input model|Model wasn't|Summary:|While valid|--|To f)"
 )
 
 

@@ -57,8 +57,10 @@ def value_in_file(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Done by itself, and proven at other values.
     """
-    told = [*captured.branches, *captured.preconditions, *captured.detours]
-    lines = {(one.location.file, one.location.line) for one in told if one.location is not None}
+    places = [one.location for one in captured.branches]
+    places += [one.location for one in captured.preconditions]
+    places += [one.location for one in captured.detours]
+    lines = {(place.file, place.line) for place in places if place is not None}
     for read in captured.reads:
         at = read.location
         if read.asked is not Asked.TEXT and at is not None and (at.file, at.line) not in lines:

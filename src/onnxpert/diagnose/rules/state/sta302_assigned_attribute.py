@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpert.core.source import is_library
 from onnxpert.core.types import Captured, Deed, Hit, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -54,8 +55,11 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
     places = {done.what: done.location for done in captured.done if done.deed is Deed.ATTRIBUTE}
     for name in captured.written:
         source = captured.loaded.source if captured.loaded else None
+        at = places.get(name) or source
         yield Hit(
             f"forward assigns self.{name.rpartition('.')[2]}, and the file leaves that out",
-            at=places.get(name) or source,
+            at=at,
             help="return it as an output if it is a result; nothing to do if it is a cache",
+            # A library's caches are nothing for its users to do about; that they matter is an error.
+            severity=Severity.INFO if at is not None and is_library(at.file) else None,
         )

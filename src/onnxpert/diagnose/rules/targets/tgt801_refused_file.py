@@ -29,8 +29,10 @@ def refused_file(verified: Verified) -> Iterator[Hit]:
     Not repaired.
     """
     if verified.runtime_error:
+        who = verified.refused_by
         yield Hit(
-            f"the runtime refuses the file: {verified.runtime_error}",
+            f"{f'{who}, which stands in,' if who else 'the runtime'} refuses the file: "
+            f"{verified.runtime_error}",
             at=verified.location,
             help="use a data type that the runtime has a kernel for (float32 always works), "
             "or another target",

@@ -39,7 +39,12 @@ def absent_runtime(absent: Absent) -> Iterator[Hit]:
     ## Repair safety
     Nothing to repair.
     """
+    if absent.lacking:
+        how = f"by its tables alone, for {absent.lacking}"
+    else:
+        deed = "runs" if absent.runs_only else "proves"
+        how = f"by its tables, and {absent.stand_in} {deed} the file"
     yield Hit(
-        f"{absent.reason}: {absent.target} is checked by its tables, and {absent.stand_in} proves the file",
+        f"{absent.reason}: {absent.target} is checked {how}",
         help=absent.help,
     )

@@ -1,0 +1,145 @@
+"""Several blockers in one model, each named at its own line in the same run."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+
+LINES: list[Any] = []
+
+
+class Store:
+    """An object of the user's that remembers."""
+
+    def __init__(self) -> None:
+        self.keys: Any = None
+
+    def update(self, x: Tensor) -> Tensor:
+        self.keys = x if self.keys is None else torch.cat([self.keys, x])  # STA302
+        return self.keys
+
+
+class Logs:
+    """Half of a model."""
+
+    def log(self, value: Tensor) -> None:
+        if not hasattr(self, "logged"):
+            self.logged: dict[str, Any] = {}
+        self.logged["mean"] = value  # STA302
+
+
+class HoldsObject(nn.Module, Logs):
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = Store()
+        self.hidden: Any = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.hidden is None:
+            self.hidden = torch.zeros_like(x)
+        self.hidden = self.hidden * 0.5 + x  # STA302
+        self.log(x.mean())
+        names = ("a", "b", "c")
+        LINES.append(names[x.argmax().item()])  # CTL405, STA307
+        return self.store.update(x) + torch.rand(3)  # NUM704
+
+
+class Compares(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if torch.equal(x.argmax(0), torch.tensor(0)):  # CTL401
+            x = x + 1
+        order = sorted(x.tolist())  # CTL402
+        return torch.linalg.eigvals(x[:, None] * order[0] * x)  # OPS501
+
+
+class Listed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[int] = set()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen.update(x.long().flatten().tolist())  # CTL402, STA302
+        return x + torch.ones(6, 4)  # SHP201
+
+
+class Scripted(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        with warnings.catch_warnings(action="ignore"):
+            self.part = torch.jit.script(nn.Sequential(nn.Linear(3, 3), nn.ReLU()))
+        self.count = {"a": {"n": 0}}
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.part(x)
+        self.count["a"]["n"] += 1  # STA302
+        return x * float(x.numpy().std())  # CTL402
+
+
+class Batch:
+    """Neither a dataclass nor known to torch."""
+
+    def __init__(self) -> None:
+        self.x = torch.tensor([1.0, -2.0, 0.5])
+
+
+class TakesObject(nn.Module):
+    def forward(self, batch: Batch) -> Tensor:  # INP105
+        y = batch.x
+        if y.sum() > 0:  # CTL406
+            y = y * 2
+        return torch.linalg.eigvals(y[:, None] * y)  # OPS501
+
+
+CASES: dict[str, tuple[type[nn.Module], Any, dict[str, Any]]] = {
+    "an object that remembers": (HoldsObject, torch.tensor([1.0, 3.0, 2.0]), {}),
+    "comparisons": (Compares, torch.randn(12, generator=torch.Generator().manual_seed(0)), {}),
+    "a list as long as a size": (Listed, torch.ones(6, 4), {"dynamic_shapes": ({0: "n"},)}),
+    "a scripted part": (Scripted, torch.ones(2, 3), {}),
+    "an unknown object": (TakesObject, Batch(), {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_blocker_is_named_at_its_line(name: str) -> None:
+    kind, given, options = CASES[name]
+    report = onnxpert.diagnose(kind().eval(), (given,), **options)
+    found = {(each.rule, each.location.code) for each in report.findings if each.location}
+    for rule, code in found:
+        wanted = code.rpartition("  # ")[2].split(", ") if "  # " in code else []
+        serious = any(
+            each.rule == rule
+            and each.location is not None
+            and each.location.code == code
+            and each.severity is not onnxpert.Severity.INFO
+            for each in report.findings
+        )
+        assert rule in wanted or not serious, (rule, code)
+    for code in _marked(kind):
+        for rule in code.rpartition("  # ")[2].split(", "):
+            assert (rule, code) in found, (rule, code)
+
+
+def _marked(kind: type[nn.Module]) -> list[str]:
+    """The lines of a model, and of what it is made of, that say which rule they break."""
+    parts = [kind, *([Store, Logs] if kind is HoldsObject else [])]
+    text = "\n".join(inspect.getsource(part) for part in parts)
+    return [line.strip() for line in text.splitlines() if "  # " in line]
+
+
+def test_what_the_model_itself_raises_is_not_blamed_on_the_line_a_capture_stopped_at() -> None:
+    class Raises(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            taken = x.numpy() if x.shape[0] > 1 else x
+            return torch.from_numpy(taken).reshape(7)  # raises
+
+    report = onnxpert.diagnose(Raises().eval(), (torch.ones(3),))
+    (found,) = [each for each in report.findings if each.severity is onnxpert.Severity.ERROR]
+    assert found.location is not None
+    assert found.location.code.endswith("# raises")
