@@ -143,6 +143,13 @@ def torchao(name: str, **options: Any) -> Way:
     return way
 
 
+def int4_weights(given: Subject) -> nn.Module:
+    from torchao.quantization import PerGroup
+
+    way = torchao("IntxWeightOnlyConfig", weight_dtype=torch.int4, granularity=PerGroup(32))
+    return way(given)
+
+
 def _calibrated(prepared: nn.Module, given: Subject) -> nn.Module:
     with torch.no_grad():
         for each in given.calibration:
@@ -158,9 +165,7 @@ WAYS: dict[str, Way] = {
     "PT2E, dynamic": lambda given: pt2e(given, dynamic=True),
     "torchao, int8 weights": torchao("Int8WeightOnlyConfig"),
     "torchao, int8": torchao("Int8DynamicActivationInt8WeightConfig"),
-    "torchao, int4 weights": torchao(
-        "Int4WeightOnlyConfig", group_size=32, int4_packing_format="opaque"
-    ),
+    "torchao, int4 weights": int4_weights,
 }
 SCHEMES = ("int8-dynamic", "int8-static", "int4-weight")
 

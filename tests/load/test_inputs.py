@@ -212,7 +212,7 @@ def test_an_unknown_class_with_tensors_is_named() -> None:
     assert "`b[0]`" in problem.message
     assert "Box" in problem.message
     assert "register_pytree_node(Box" in problem.help
-    assert names(loaded) == ["a", "b_0"]
+    assert names(loaded) == ["a", "b_0_item"]
 
 
 def test_numpy_arrays_and_endless_lists_are_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,18 @@ def test_every_codemod_is_on_the_page() -> None:
 def test_every_rule_that_a_page_names_is_there(name: str) -> None:
     for page in re.findall(r"\((rules/\w+\.md)\)", (DOCS / name).read_text(encoding="utf-8")):
         assert (DOCS / page).is_file(), page
+
+
+def test_without_libcst_only_fix_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "libcst", None)
+    assert main(["fix", "net.py:Net", "--quiet"]) == 2
+    assert "pip install libcst" in capsys.readouterr().err
+    package = DOCS.parent / "src" / "onnxpert"
+    users = [path for path in package.rglob("*.py") if "import libcst" in path.read_text("utf-8")]
+    assert {path.parent.name for path in users} == {"codemods", "source"}
+    fixing = re.compile(r"^from onnxpert\.repair\.(rewriting|codemod|source)", re.MULTILINE)
+    outside = [path for path in package.rglob("*.py") if fixing.search(path.read_text("utf-8"))]
+    assert {path.relative_to(package).parts[0] for path in outside} == {"repair", "engine"}
+    assert [path.name for path in outside if path.parent.name == "engine"] == ["fix.py"]

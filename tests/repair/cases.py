@@ -109,6 +109,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
     ],
     "compute-with-torch-arrays": [
         (
+            "n = x.shape[1]\nreturn x + torch.from_numpy(np.arange(n)) + torch.tensor(np.ones(n))",
+            "torch.arange(n) + torch.ones(n, dtype=torch.float64)",
+        ),
+        (
             (
                 "a = x.numpy()\na = (a - a.mean(axis=1, keepdims=True)) / np.std(a)\n"
                 "return torch.from_numpy(a.astype('float64'))"

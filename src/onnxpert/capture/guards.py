@@ -36,11 +36,11 @@ def assuming(captured: Captured, assumptions: Iterable[Assumption]) -> Captured:
     environment = _environment(captured)
     if environment is None:
         return captured
-    known = {guard.expr for guard in environment.guards}
     for condition, frames in assumptions:
-        if condition not in known:
-            place = Place(None, None, frames)
-            environment.guards.append(ShapeGuard(condition, place, size_oblivious=False))
+        environment.evaluate_expr(condition)  # it narrows the range, too
+        place = Place(None, None, frames)
+        told = ShapeGuard(condition, place, size_oblivious=False)
+        environment.guards[:] = [g for g in environment.guards if g.expr != condition] + [told]
     return replace(captured, guards=guards_of(environment))  # type: ignore[no-any-return]
 
 
@@ -54,7 +54,9 @@ def limits(captured: Captured) -> Iterator[Assumption]:
 
 
 def _environment(captured: Captured) -> Any:
-    values = [node.meta.get("val") for node in captured.root.graph.nodes if node.op == "placeholder"]
+    values = [
+        node.meta.get("val") for node in captured.root.graph.nodes if node.op == "placeholder"
+    ]
     sizes = [size for value in values for size in (value, *getattr(value, "shape", ()))]
     return next((one.node.shape_env for one in sizes if isinstance(one, SymInt)), None)
 

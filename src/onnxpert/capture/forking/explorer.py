@@ -33,7 +33,7 @@ from onnxpert.capture.forking.paths import (
 from onnxpert.capture.forking.runs import Record, Run, Runs, TooManyPathsError
 from onnxpert.capture.forking.traces import Asked, Expr, Look, Number, Step, UnlikeError, steps_in
 from onnxpert.capture.forking.weaving import Loom, Scope
-from onnxpert.capture.guards import Assumption, guards_of
+from onnxpert.capture.guards import guards_of
 from onnxpert.capture.reads import conditions_at
 from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.core.source import location, of_exception
@@ -67,25 +67,6 @@ def forked(loaded: Loaded, record: Record) -> Captured:
     woven = _woven(loaded, first, part, explorer)
     about_sizes = not any(asked.question.about_data for asked in first.asked)
     return replace(woven, plain=plain if about_sizes else None, left_open=plain.left_open)  # type: ignore[no-any-return]
-
-
-def asked_once(loaded: Loaded, record: Record) -> tuple[Assumption, ...]:
-    """What the model's own code asks about a size outside its loops, as one run answers it."""
-    runs = Runs(loaded, record)
-    first = runs.completed((), runs.first)
-    if isinstance(first, Exception):
-        return ()
-    return tuple(
-        (expr, frames)
-        for expr, frames in first.environment.settled_once
-        if len(expr.free_symbols) == 1 and not _is_assertion(frames)
-    )
-
-
-def _is_assertion(frames: Sequence[Any]) -> bool:
-    """What does not hold there is no other way to go."""
-    at = location(frames)
-    return at is not None and at.code.startswith("assert ")
 
 
 def flat(loaded: Loaded, record: Record) -> Captured:

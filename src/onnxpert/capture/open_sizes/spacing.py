@@ -36,7 +36,7 @@ class OpenSteps(TorchFunctionMode):
             sides = [_size(asked.get(name)) for name in _SIDES[:2]]
             plain = not asked.keys() - {*_SIDES, "device"}
             if plain and any(isinstance(side, torch.SymInt) for side in sides):
-                kept = _TRIANGLES[func](torch.ones(sides), asked.get("offset", 0))  # type: ignore[operator]
+                kept = _TRIANGLES[func](torch.ones(sides), asked.get("offset", 0))
                 return kept.nonzero().transpose(0, 1)
         return func(*args, **given)
 

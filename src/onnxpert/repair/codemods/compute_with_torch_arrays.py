@@ -43,6 +43,7 @@ _FROM_ARRAY = {"torch.FloatTensor": ".to(torch.float32)", "torch.Tensor": ".to(t
     "torch.from_numpy": "", "torch.tensor": "", "torch.as_tensor": "",
     "torch.LongTensor": ".to(torch.int64)",
 }  # fmt: skip
+_OF_SIZES = {f"numpy.{name}": f"torch.{name}" for name in ("arange", "zeros", "ones")}
 _ON_THE_WAY = ("detach", "cpu", "contiguous")
 
 
@@ -85,6 +86,9 @@ class _Translation(cst.CSTTransformer):
             dtype = [each.value for each in call.args if each.keyword]
             cast = f".to({self._page.code(dtype[0])})" if dtype else _FROM_ARRAY[name]
             return self._page.expression("{}" + cast, call.args[0].value)
+        if name in _OF_SIZES and any(self._page.was(each.value, Kind.INT) for each in old.args):
+            made = self._call(call, self._page.expression(_OF_SIZES[name]))
+            return made if name == "numpy.arange" else _as_doubles(made)
         if name.startswith("numpy.") and self._is_array(old.args):
             known = _NAMES.get(name.removeprefix("numpy."))
             if known == "clone":
@@ -129,6 +133,14 @@ class _Translation(cst.CSTTransformer):
 
 
 _EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+
+def _as_doubles(call: cst.Call) -> cst.Call:
+    """numpy's numbers are of double precision where nothing else is said."""
+    if any(each.keyword and each.keyword.value == "dtype" for each in call.args):
+        return call
+    dtype = cst.Arg(cst.parse_expression("torch.float64"), cst.Name("dtype"), _EQUAL)
+    return call.with_changes(args=[*call.args, dtype])
 
 
 def _itself(value: cst.BaseExpression) -> cst.BaseExpression:

@@ -24,16 +24,15 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    class Halves(torch.nn.Module):
+    class Doubles(torch.nn.Module):
         def forward(self, x):
-            rounds = 0
-            while x.abs().max() > 1:
-                x, rounds = x / 2, rounds + 1
-            return x * rounds
+            while x.sum() < 10:
+                x = torch.cat([x, x])
+            return x.mean()
 
 
-    model = Halves().eval()
-    args = (torch.full((3,), 5.0),)
+    model = Doubles().eval()
+    args = (torch.full((3,), 2.0),)
     ```
 
     ## Use instead
@@ -41,16 +40,16 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    class Halves(torch.nn.Module):
+    class Doubles(torch.nn.Module):
         def forward(self, x):
-            rounds = torch.zeros(())
-            while x.abs().max() > 1:
-                x, rounds = x / 2, rounds + 1
-            return x * rounds
+            total, mean = x.sum(), x.mean()
+            while total < 10:
+                total = total * 2
+            return mean
 
 
-    model = Halves().eval()
-    args = (torch.full((3,), 5.0),)
+    model = Doubles().eval()
+    args = (torch.full((3,), 2.0),)
     ```
 
     ## Repair safety

@@ -75,6 +75,6 @@ def _is_at(place: Location) -> Callable[[Blocker], bool]:
     def at(blocker: Blocker) -> bool:
         places = [each for each in (blocker.location, blocker.needed) if each is not None]
         is_same = any((each.file, each.line) == (place.file, place.line) for each in places)
-        return is_same and blocker.asked in (Asked.NUMBER, Asked.NUMPY, Asked.CALL)
+        return is_same and blocker.asked in (Asked.NUMBER, Asked.NUMPY, Asked.CALL, Asked.LOOP)
 
     return at
