@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from importlib.metadata import version
@@ -54,6 +55,19 @@ class Eigen(nn.Module):
         return torch.linalg.eigvals(y @ y.T).abs().sum()
 
 
+class Pairs(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x.relu()
+        z = y.view(2, 2, 2)
+        return z + 1
+
+
+class Described(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        text = json.dumps(x.tolist())
+        return x + len(text)
+
+
 def fails(script: Path) -> str:
     done = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, check=False, cwd=script.parent
@@ -102,3 +116,23 @@ def test_a_blocker_that_torch_does_not_have_is_not_blamed_on_torch(tmp_path: Pat
     report = onnxpert.diagnose(model, (torch.randn(2, 3),), opset_version=99, repro=tmp_path / "r")
     assert not report.ok
     assert not (tmp_path / "r").exists()
+
+
+def test_a_size_that_is_fixed_is_shown_with_the_size_dynamic(tmp_path: Path) -> None:
+    x = torch.randn(2, 4)
+    report = onnxpert.diagnose(Pairs().eval(), (x,), dynamic_shapes=({0: "n"},), repro=tmp_path)
+    assert [finding.rule for finding in report.findings if finding.blocks] == ["SHP201"]
+    (script,) = tmp_path.glob("*.py")
+    text = script.read_text(encoding="utf-8")
+    assert 'dynamic_shapes = {"x": {0: torch.export.Dim.DYNAMIC}}' in text
+    assert "view(2, 2, 2)" in text
+    assert "dynamic" in fails(script)
+
+
+def test_a_line_has_one_script_which_returns_what_it_makes(tmp_path: Path) -> None:
+    report = onnxpert.diagnose(Described().eval(), (torch.randn(2, 4),), repro=tmp_path)
+    assert len({finding.location.line for finding in report.findings if finding.location}) == 1
+    (script,) = tmp_path.glob("*.py")
+    text = script.read_text(encoding="utf-8")
+    assert "        text = json.dumps(x.tolist())\n        return text\n" in text
+    assert "JSON" in fails(script)

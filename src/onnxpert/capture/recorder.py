@@ -150,10 +150,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         kwargs = kwargs or {}
         if isinstance(func, HigherOrderOperator):
-            if func not in bodies():
-                raise NotImplementedError(f"the recorder does not look inside `{func._name}`")
-            with self:
-                return bodies()[func](*args, **kwargs)
+            return self._higher(func, args, kwargs)
         if func is aten.lift_fresh.default:  # torch.tensor(...) in forward: a constant by now
             return self._stand_in(args[0])
         args = _map(args, self._stand_in)
@@ -168,8 +165,17 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self.quantised.call(func, args, kwargs)
         if is_custom(func):
             return self.custom.operator(func, args, kwargs)
-        if self.autocast.takes(func):
-            return self.autocast.call(func, args, kwargs)
+        call = self.autocast.call if self.autocast.takes(func) else self._recorded
+        return call(func, args, kwargs)
+
+    def _higher(self, func: HigherOrderOperator, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        if func not in bodies():
+            raise NotImplementedError(f"the recorder does not look inside `{func._name}`")
+        with self:
+            return bodies()[func](*args, **kwargs)
+
+    def _recorded(self, func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        """A call that is an operator and nothing else."""
         make = FAKES.get(func)
         out = NotImplemented if make is None else make(*args, **kwargs)
         if out is NotImplemented:

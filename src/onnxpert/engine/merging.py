@@ -37,9 +37,7 @@ def merged(captured: object, loaded: Loaded, lowered: Lowered) -> Iterator[Cross
             sizes.update(dict.fromkeys(groups[other], size + 1))
             if _runs(loaded, sizes):
                 guard = _guard(captured, groups[one][0], groups[other][0])
-                told = Guard(
-                    f"{one} == {other}", (symbol.name,), guard.location if guard else None
-                )
+                told = Guard(f"{one} == {other}", (symbol.name,), guard.location if guard else None)
                 row = Row(
                     f"{one}={size}, {other}={size + 1}",
                     "",

@@ -87,9 +87,10 @@ class Asking(Frugal):
             self._note_number(orig_expr)
         if not self._is_open(orig_expr, rest, options):
             spare = rest[3] if len(rest) > 3 else options.get("fallback_value")
-            if spare is not None and self._doubted and self._doubts(orig_expr):
-                return sympy.sympify(spare)  # right for all sizes, as torch has it
-            return super().evaluate_expr(orig_expr, *rest, **options)
+            doubted = spare is not None and self._doubted and self._doubts(orig_expr)
+            # What torch falls back on is right for all sizes.
+            plain = super().evaluate_expr
+            return sympy.sympify(spare) if doubted else plain(orig_expr, *rest, **options)
         asker = _asker()
         if asker is None:
             return self._assumed(orig_expr, *rest, **options)
@@ -208,7 +209,9 @@ class Asking(Frugal):
         if not about_data:
             self.note(asker, expr, answer)
         self.questions.append(
-            Question(self.spelled_out(expr), answer, about_data, after, frames, module, state, turns)
+            Question(
+                self.spelled_out(expr), answer, about_data, after, frames, module, state, turns
+            )
         )
 
 

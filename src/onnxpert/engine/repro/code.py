@@ -6,12 +6,12 @@ import ast
 import inspect
 import linecache
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from onnxpert.engine.repro.values import UnsayableError, written
 
-_EXPORT = "torch.onnx.export(Model().eval(), args, kwargs=kwargs, dynamo=True)"
+_EXPORT = "torch.onnx.export(Model().eval(), args, kwargs=kwargs, {}dynamo=True)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Part:
     kwargs: dict[str, Any]
     # The names of forward when the line of interest was reached; None: it never was.
     known: Mapping[str, Any] | None = None
+    # The axes that shall be dynamic, by the names of forward's parameters.
+    dynamic: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def holding(part: Part, line: int) -> int | None:
@@ -56,7 +58,7 @@ def script(part: Part, drop: Sequence[int] = (), known: Mapping[str, Any] | None
     methods = {each.name: each for each in owner.body if isinstance(each, ast.FunctionDef)}
     if "forward" not in methods:
         raise UnsayableError("forward is not written here")
-    methods["forward"].body = _without(methods["forward"].body, drop)
+    methods["forward"].body = _answering(_without(methods["forward"].body, drop))
     if known is not None:
         part = _with_inputs(part, methods["forward"], known)
     kept = list(_reached(methods, "forward"))
@@ -105,6 +107,13 @@ def _named(tree: ast.Module, name: str) -> ast.ClassDef:
 def _without(body: list[ast.stmt], drop: Sequence[int]) -> list[ast.stmt]:
     left = [each for number, each in enumerate(body) if number not in drop]
     return left or [ast.Pass()]
+
+
+def _answering(body: list[ast.stmt]) -> list[ast.stmt]:
+    """With what the last statement makes as the result: a model without any fails for that."""
+    last = body[-1]
+    names = _binds(last) if isinstance(last, ast.Assign) else set()
+    return [*body, ast.Return(ast.Name(min(names), ast.Load()))] if names else body
 
 
 def _reached(methods: dict[str, ast.FunctionDef], first: str) -> Iterator[ast.FunctionDef]:
@@ -186,7 +195,18 @@ def _assembled(
     for method in kept:
         lines += [f"    {line}" for line in ast.unparse(method).splitlines()] + [""]
     lines += ["", f"args = {written(tuple(part.args))}", f"kwargs = {written(dict(part.kwargs))}"]
-    return "\n".join([*lines, _EXPORT, ""])
+    return "\n".join([*lines, *_exported(part.dynamic), ""])
+
+
+def _exported(dynamic: Mapping[str, tuple[int, ...]]) -> list[str]:
+    if not dynamic:
+        return [_EXPORT.format("")]
+    axes = {
+        name: "{" + ", ".join(f"{axis}: torch.export.Dim.DYNAMIC" for axis in each) + "}"
+        for name, each in dynamic.items()
+    }
+    inner = ", ".join(f'"{name}": {each if dynamic[name] else None}' for name, each in axes.items())
+    return [f"dynamic_shapes = {{{inner}}}", _EXPORT.format("dynamic_shapes=dynamic_shapes, ")]
 
 
 def of_operator(node: Any) -> str:
@@ -222,7 +242,7 @@ def of_operator(node: Any) -> str:
             "",
             f"args = ({', '.join(inputs)},)",
             "kwargs = {}",
-            _EXPORT,
+            *_exported({}),
             "",
         ]
     )

@@ -32,6 +32,16 @@ def written(value: Any) -> str:
 
 
 def _tensor(value: Any) -> str:
+    import torch
+
+    if value.layout is torch.sparse_coo:
+        return f"{_strided(value)}.to_sparse()"
+    if value.layout is not torch.strided:
+        raise UnsayableError(str(value.layout))
+    return _strided(value)
+
+
+def _strided(value: Any) -> str:
     shape = [int(size) for size in value.shape]
     dtype = str(value.dtype)
     if value.dtype.is_floating_point or value.dtype.is_complex:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import platform
 import sys
 from collections.abc import Iterator
@@ -41,8 +42,12 @@ class Reproducer:
 
 def reproduce(walk: Walk, folder: Path) -> tuple[Path, ...]:
     """Write `<rule>-<line>.py` and `.md` for every blocker that plain torch shows too."""
-    made = []
+    made: list[Path] = []
+    written: set[str] = set()
     for each in _reproducers(walk):
+        if each.script in written:  # two findings about one line
+            continue
+        written.add(each.script)
         folder.mkdir(parents=True, exist_ok=True)
         line = each.finding.location.line if each.finding.location else 0
         place = folder / f"{each.finding.rule}-{line}.py"
@@ -70,15 +75,46 @@ _BROKEN = frozenset({"NameError", "SyntaxError", "ImportError", "ModuleNotFoundE
 
 
 def _script(walk: Walk, finding: Finding) -> tuple[str, bool]:
-    if isinstance(walk.captured, Captured):
-        node = _node(walk, walk.captured, finding)
+    captured = walk.captured
+    if isinstance(captured, Captured) and captured.loaded and finding.rule in _FIXED_SIZES:
+        part = _part(captured.loaded, finding)
+        return (_static(captured.loaded, part) if part else ""), False
+    if isinstance(captured, Captured):
+        node = _node(walk, captured, finding)
         return (of_operator(node), True) if node is not None else ("", True)
-    if isinstance(walk.captured, CaptureFailed) and walk.captured.eager is None:
-        part = _part(walk.captured.loaded, finding)
+    if isinstance(captured, CaptureFailed) and captured.eager is None:
+        part = _part(captured.loaded, finding)
         if part is None or finding.location is None:
             return "", False
         return _smallest(part, finding.location.code, finding.location.line), False
     return "", False
+
+
+# A size that was asked to be dynamic and is not.
+_FIXED_SIZES = frozenset({"SHP201"})
+
+
+def _static(loaded: Loaded, part: Part) -> str:
+    """The script with its sizes dynamic, and only the statements without which that works."""
+    if part.module is not loaded.module:
+        return ""  # its own inputs have sizes of their own
+    open_axes = {leaf.path: tuple(axis for axis, _ in leaf.dims) for leaf in loaded.leaves}
+    called = inspect.signature(part.module.forward).bind(*part.args, **part.kwargs)
+    part = replace(part, dynamic={name: open_axes.get(name, ()) for name in called.arguments})
+    return _reduced(part)
+
+
+def _reduced(part: Part) -> str:
+    """The script with every statement gone that its failure does without; "" if it does not fail."""
+    failure = traced(script(part))
+    if failure is None:
+        return ""
+    dropped: tuple[int, ...] = ()
+    for number in reversed(range(min(statements(part), _TRIES))):
+        found = traced(script(part, (*dropped, number)))
+        if found is not None and found.mark == failure.mark:
+            dropped = (*dropped, number)
+    return script(part, dropped)
 
 
 def _node(walk: Walk, captured: Captured, finding: Finding) -> Any:
@@ -168,7 +204,9 @@ def _smallest(part: Part, code: str, line: int) -> str:
     many = min(statements(part), _TRIES)
     dropped, failure = _at_line(part, code, many)
     if failure is None:
-        return ""
+        # torch may get past the line and fail at what comes of it
+        text = _reduced(part)
+        return text if any(same_line(each, code) for each in text.splitlines()) else ""
     for number in reversed(range(many)):
         if number in dropped:
             continue
