@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,9 @@ from onnxpert.core.types import Captured, Loaded, Location
 
 Record: TypeAlias = Callable[[Loaded, Callable[..., Recorder]], Captured]
 _MOST_RUNS = 64
+# Runs of a model whose sizes are hard to reason about take long before they are many.
+_MOST_SECONDS = 30.0  # of the processor's
+_FEW_RUNS = 12  # as long as these may take in any case, however large the model is
 # Not the model's own doing: torch cannot follow what that side does.
 _BEYOND_TORCH = frozenset(
     {
@@ -51,7 +55,9 @@ class TooManyPathsError(RuntimeError):
     """The branches of a model multiply; `places` says where, the worst first."""
 
     def __init__(self, places: tuple[tuple[Location, int], ...]) -> None:
-        super().__init__(f"the model has branches for more than {_MOST_RUNS} runs")
+        super().__init__(
+            f"the model has branches for more than {_MOST_RUNS} runs, or they take too long"
+        )
         self.places = places
 
 
@@ -119,6 +125,8 @@ class Runs:
         self._record = record
         self._weights = Weights()
         self._made: dict[Any, Run | Exception] = {}
+        self._begun = time.process_time()
+        self._ended: list[float] = []  # when each run did
         self._axes = axes(loaded)
         self.first = first_sizes(loaded)
         self._symbols: dict[tuple[int, int | None], Expr | None] = {}
@@ -146,10 +154,17 @@ class Runs:
     def _run(self, plan: tuple[bool, ...], sizes: Sizes, like: Sequence[Step]) -> Run | Exception:
         key = (plan, tuple(sorted(sizes.items(), key=str)))
         if key not in self._made:
-            if len(self._made) >= _MOST_RUNS:
+            if self._is_late() or len(self._made) >= _MOST_RUNS:
                 raise TooManyPathsError(self.places())
             self._made[key] = self._soft(plan, sizes, like)
+            self._ended.append(time.process_time())
         return self._made[key]
+
+    def _is_late(self) -> bool:
+        if not self._ended:
+            return False
+        one = self._ended[0] - self._begun
+        return time.process_time() - self._begun > max(_MOST_SECONDS, _FEW_RUNS * one)
 
     def _soft(self, plan: tuple[bool, ...], sizes: Sizes, like: Sequence[Step]) -> Run | Exception:
         """A run; and again, if a module turned out to want a bare number of a symbol."""
