@@ -35,7 +35,7 @@ def traced(prepared: Prepared) -> bool:
                 dynamic_shapes=_dynamic(prepared),
                 strict=False,
             )
-    except Exception:
+    except Exception:  # whatever torch raises, it is its way of saying no, which is what was asked
         return False
     return True
 
@@ -57,7 +57,7 @@ def plain_export(prepared: Prepared, path: Path) -> bool:
                 dynamo=True,
                 verbose=False,
             )
-    except Exception:
+    except Exception:  # as above
         return False
     return path.is_file()
 

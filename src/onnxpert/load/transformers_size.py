@@ -57,7 +57,7 @@ def parameters(kind: Any, config: Any) -> int | None:
     try:
         with torch.device("meta"):
             model = kind(copy.deepcopy(config))
-    except Exception:
+    except Exception:  # a constructor that computes with its weights fails in its own way
         return None
     return sum(int(parameter.numel()) for parameter in model.parameters())
 

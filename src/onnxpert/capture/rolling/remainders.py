@@ -29,34 +29,33 @@ _MOST_TRIED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Blocks:
+class _InBlocks:
+    """A size, and how wide the blocks of it are."""
+
+    size: Varying
+    width: int
+
+    @property
+    def axes(self) -> tuple[tuple[str, int | None, DimSpec], ...]:
+        return self.size.axes
+
+    def _whole(self, size: Any) -> Any:
+        return (size - 1) // self.width
+
+
+class _Blocks(_InBlocks):
     """How many whole blocks come before the last one, whole or not."""
 
-    size: Varying
-    width: int
-
-    @property
-    def axes(self) -> tuple[tuple[str, int | None, DimSpec], ...]:
-        return self.size.axes
-
     def length(self, given: Mapping[str, Any]) -> Any:
-        return (self.size.length(given) - 1) // self.width
+        return self._whole(self.size.length(given))
 
 
-@dataclass(frozen=True, slots=True)
-class _Rest:
+class _Rest(_InBlocks):
     """How long the last block is."""
-
-    size: Varying
-    width: int
-
-    @property
-    def axes(self) -> tuple[tuple[str, int | None, DimSpec], ...]:
-        return self.size.axes
 
     def length(self, given: Mapping[str, Any]) -> Any:
         size = self.size.length(given)
-        return size - (size - 1) // self.width * self.width
+        return size - self._whole(size) * self.width
 
 
 def with_rest(
