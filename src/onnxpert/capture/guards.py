@@ -33,7 +33,7 @@ def guards_of(environment: Any) -> tuple[Guard, ...]:
 
 def assuming(captured: Captured, assumptions: Iterable[Assumption]) -> Captured:
     """The capture with more that is assumed of its sizes; the graph's own environment keeps it."""
-    environment = _environment(captured)
+    environment = environment_of(captured)
     if environment is None:
         return captured
     for condition, frames in assumptions:
@@ -46,14 +46,14 @@ def assuming(captured: Captured, assumptions: Iterable[Assumption]) -> Captured:
 
 def limits(captured: Captured) -> Iterator[Assumption]:
     """How far a size may go by what was assumed of it: `if n > 512` went one way."""
-    environment = _environment(captured)
+    environment = environment_of(captured)
     for guard in () if environment is None else environment.guards:
         ordered = isinstance(guard.expr, (Lt, Le, Gt, Ge))
         if ordered and len(guard.expr.free_symbols) == 1 and isinstance(guard.sloc, Place):
             yield guard.expr, guard.sloc.frames
 
 
-def _environment(captured: Captured) -> Any:
+def environment_of(captured: Captured) -> Any:
     values = [
         node.meta.get("val") for node in captured.root.graph.nodes if node.op == "placeholder"
     ]

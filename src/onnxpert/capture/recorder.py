@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -20,28 +19,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.autocast import Autocast
 from onnxpert.capture.custom import Custom, Mark
-from onnxpert.capture.data_attribute import DataAttribute
-from onnxpert.capture.detection import without_loops_over_data
 from onnxpert.capture.fakes import FAKES
-from onnxpert.capture.guards import sizes_named
 from onnxpert.capture.inner import bodies
 from onnxpert.capture.open_sizes.derived import with_own_sizes
-from onnxpert.capture.open_sizes.full_windows import FullWindows
-from onnxpert.capture.open_sizes.given_numbers import open_numbers
-from onnxpert.capture.open_sizes.indices import OpenIndices
-from onnxpert.capture.open_sizes.keyed import open_tables
-from onnxpert.capture.open_sizes.listed import OpenLists
-from onnxpert.capture.open_sizes.packed import known_number, open_lengths
-from onnxpert.capture.open_sizes.scanning import scans_in_order
-from onnxpert.capture.open_sizes.spacing import OpenSteps
-from onnxpert.capture.places import guards_with_places, user_frames
+from onnxpert.capture.open_sizes.packed import known_number
+from onnxpert.capture.places import user_frames
 from onnxpert.capture.quantised.calls import Quantisation
-from onnxpert.capture.reads import as_text
-from onnxpert.capture.reasoning import Frugal, quotients_as_they_are
-from onnxpert.capture.subclasses import fakes_take_classes
-from onnxpert.core import whereabouts
+from onnxpert.capture.reasoning import Frugal
 from onnxpert.core.bodies import is_custom
-from onnxpert.core.fast_paths import without_fast_paths
 from onnxpert.core.source import location
 from onnxpert.core.types import GraphInput, InputKind, Location
 
@@ -362,88 +347,3 @@ def _has_symbol(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_has_symbol(item) for item in value)
     return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
-
-
-@contextmanager
-def module_paths(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
-    """While on, the recorder knows which submodule is running."""
-    paths = {id(part): name for name, part in root.named_modules()}
-
-    def enter(module: torch.nn.Module, _: Any) -> None:
-        recorder.modules.append(paths.get(id(module), recorder.modules[-1]))
-        whereabouts.note(recorder.modules[-1])
-
-    def leave(*_: Any) -> None:
-        recorder.modules.pop()
-        whereabouts.note(recorder.modules[-1])
-
-    before = torch.nn.modules.module.register_module_forward_pre_hook(enter)
-    after = torch.nn.modules.module.register_module_forward_hook(leave)
-    try:
-        yield
-    finally:
-        before.remove()
-        after.remove()
-
-
-@contextmanager
-def exporting() -> Iterator[None]:
-    """Tells the model's own code that it is being exported, as `torch.export` does."""
-    from torch import compiler
-
-    flags = {name: getattr(compiler, name) for name in ("_is_exporting_flag", "_is_compiling_flag")}
-    for name in flags:
-        setattr(compiler, name, True)
-    try:
-        yield
-    finally:
-        for name, value in flags.items():
-            setattr(compiler, name, value)
-
-
-@contextmanager
-def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
-    """Everything that has to be on while the model runs."""
-    from torch._dispatch.python import enable_python_dispatcher
-
-    with ExitStack() as stack:
-        stack.enter_context(exporting())
-        stack.enter_context(guards_with_places())
-        stack.enter_context(quotients_as_they_are())
-        stack.enter_context(without_fast_paths())
-        stack.enter_context(open_lengths())
-        stack.enter_context(open_tables(root))
-        # A compiled part runs as the Python it was made from: what a compiler sees under this mode
-        # is of no use to us, and what it keeps of it would spoil the user's next call.
-        stack.enter_context(torch.compiler.set_stance("force_eager"))
-        stack.enter_context(module_paths(recorder, root))
-        stack.enter_context(FullWindows())
-        stack.enter_context(OpenLists())
-        stack.enter_context(OpenIndices())
-        stack.enter_context(DataAttribute(recorder))
-        stack.enter_context(open_numbers())
-        stack.enter_context(OpenSteps())
-        stack.enter_context(recorder.autocast)
-        stack.enter_context(scans_in_order())
-        stack.enter_context(as_text(recorder.texts.append, recorder.place))
-        stack.enter_context(fakes_take_classes())
-        stack.enter_context(without_loops_over_data())
-        stack.enter_context(recorder.custom.functions())
-        stack.enter_context(torch._C._AutoDispatchBelowAutograd())
-        stack.enter_context(enable_python_dispatcher())
-        stack.enter_context(recorder.fake_mode)
-        stack.enter_context(recorder)
-        yield
-
-
-@contextmanager
-def naming_errors(recorder: Recorder) -> Iterator[None]:
-    """An exception of the model's remembers which submodule was running, and the sizes it names."""
-    try:
-        yield
-    except Exception as error:
-        error.module_path = recorder.modules[-1]  # type: ignore[attr-defined]
-        given = [node.meta["val"] for node in recorder.graph.nodes if node.op == "placeholder"]
-        named = [(entry.name, value) for entry, value in zip(recorder.inputs, given, strict=True)]
-        error.sizes = sizes_named(str(error), named)  # type: ignore[attr-defined]
-        raise

@@ -10,6 +10,7 @@ from onnxpert.core.errors import UsageError
 from onnxpert.core.types import Loaded, Lowered, Narrowed
 from onnxpert.optimise.precision import to_precision
 from onnxpert.targets import Target
+from onnxpert.targets.fit import fails_in
 from onnxpert.verify import example_feeds
 
 if TYPE_CHECKING:
@@ -32,4 +33,6 @@ def converted(lowered: Lowered, loaded: Loaded, target: Target, precision: str) 
             path.write_bytes(model.SerializeToString())
             return target.open(path)(example_feeds(loaded, path))
 
-    return to_precision(lowered, precision, probe)
+    return to_precision(
+        lowered, precision, probe, lambda node, dtype: fails_in(node, target, dtype)
+    )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from onnxpert.core.collect import collect
 from onnxpert.core.types import InputLeaf, Loaded, Request
 from onnxpert.load import sources
+from onnxpert.load.cache_windows import apart, windowed
 from onnxpert.load.copies import copied, is_partial
 from onnxpert.load.dynamic import read_wishes
 from onnxpert.load.examples import read_calibration, read_examples
@@ -32,6 +33,8 @@ def load(request: Request) -> Loaded:
     wishes = read_wishes(request, inputs, signature)
     examples = read_examples(request.examples, inputs, signature, wishes)
     calibration = read_calibration(request.calibration, inputs, signature, wishes)
+    windows, rebuild = windowed(inputs)
+    apart(windows, wishes.dims)
     leaves = tuple(
         InputLeaf(
             leaf.name,
@@ -44,13 +47,13 @@ def load(request: Request) -> Loaded:
         for leaf in inputs.leaves
     )
     misfits = () if has_pre_hooks(model) else call.problems
-    args, kwargs = inputs.rebuild([leaf.value for leaf in leaves])
+    args, kwargs = rebuild([leaf.value for leaf in leaves])
     loaded = Loaded(
         module=model,
         args=args,
         kwargs=kwargs,
         leaves=leaves,
-        rebuild=inputs.rebuild,
+        rebuild=rebuild,
         unwrapped=unwrapped,
         training=in_training(model),
         problems=(*misfits, *inputs.problems, *wishes.problems, *sparse_problems(leaves)),
@@ -58,6 +61,7 @@ def load(request: Request) -> Loaded:
         examples=examples,
         calibration=calibration,
         floats=frozenset(wishes.floats),
+        windows=windows,
     )
     return exposed(loaded) if request.state == "io" else loaded
 

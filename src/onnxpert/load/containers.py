@@ -129,7 +129,9 @@ def by_attributes(value: Any) -> Parts | None:
     """A cache of transformers (and its layers), or an object that is only looked at: the attributes
     that hold tensors are its parts."""
     held = getattr(value, "__dict__", {})
-    names = tuple(name for name, item in held.items() if holds_tensor(item))
+    names = tuple(
+        name for name, item in held.items() if holds_tensor(item) and not _is_setting(name, item)
+    )
     if not names:
         return None
 
@@ -143,6 +145,11 @@ def by_attributes(value: Any) -> Parts | None:
         return clone
 
     return Parts(Style.FIELD, names, tuple(held[name] for name in names), build)
+
+
+def _is_setting(name: str, item: Any) -> bool:
+    """A number that a cache keeps for itself as a tensor, such as the length of its window."""
+    return name.startswith("_") and isinstance(item, torch.Tensor) and item.dim() == 0
 
 
 def holds_tensor(value: Any) -> bool:

@@ -27,12 +27,14 @@ _AS_THEY_ARE = frozenset(
 )
 _MOST_UNDERFLOW = 0.05  # share of the values of a tensor
 Probe = Callable[[onnx.ModelProto], list[np.ndarray]]
+Fails = Callable[[ir.Node, ir.DataType], bool]
 
 
-def to_precision(lowered: Lowered, name: str, probe: Probe) -> Narrowed:
+def to_precision(lowered: Lowered, name: str, probe: Probe, fails: Fails) -> Narrowed:
     """The model in that precision, its inputs and outputs as they were.
 
-    `probe` runs a model with the example and gives its outputs. Narrower than float32, a node is
+    `probe` runs a model with the example and gives its outputs, `fails` tells of a node that would
+    not run in that precision, which stays as it is. Narrower than float32, a node is
     left as it is when, on the example, rounding what it reads and gives costs more than the
     tolerance of that precision, or overflows."""
     model = lowered.model
@@ -41,7 +43,10 @@ def to_precision(lowered: Lowered, name: str, probe: Probe) -> Narrowed:
             _turn(model, half, WIDE, ())
         return Narrowed(name, (), 0)
     to = DTYPES[name]
-    nodes = [node for node in model.graph if _can(node, model, WIDE, to)]
+    lacking = {node for node in model.graph if fails(node, to)}
+    nodes = [
+        node for node in model.graph if node not in lacking and _can(node, model, WIDE, to)
+    ]
     lost = _losses(model, nodes, to, probe)
     bound = tolerance(name)[0]
     kept = {node: loss for node, loss in lost.items() if not loss <= bound}
@@ -58,7 +63,7 @@ def to_precision(lowered: Lowered, name: str, probe: Probe) -> Narrowed:
         )
         for node, reader in feeding.items()
     ]
-    turned = _turn(model, WIDE, to, {*kept, *feeding})
+    turned = _turn(model, WIDE, to, {*lacking, *kept, *feeding})
     return Narrowed(name, tuple(places), turned)
 
 

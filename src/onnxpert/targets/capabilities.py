@@ -30,9 +30,11 @@ class Restriction:
     """A form of an operator that a runtime does not take."""
 
     op_type: str
-    says: str  # what it takes: `2 or 3 spatial dimensions only`
+    says: str  # what it takes: `2 or 3 spatial dimensions only`; of some types, what not: `with ...`
     breaks: Callable[[ir.Node], bool]
     help: str = ""
+    # The only types in which it does not, whatever its table of kernels says; empty: all of them.
+    dtypes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import onnx_ir as ir
 
 from onnxpert.core.types import Beyond, Fitting, Limit, Location
-from onnxpert.targets.capabilities import Capabilities
+from onnxpert.targets.capabilities import Capabilities, Restriction
 from onnxpert.targets.functions import expanded
 from onnxpert.targets.kernels import Kernels
 from onnxpert.targets.signature import Signature, signature
@@ -47,7 +47,23 @@ def accepts(node: ir.Node, target: Target, opset: int, dtype: ir.DataType) -> bo
         taken = limits.operators.get(node.op_type, frozenset())
         return dtype.name.lower() in taken & casts and value.dtype.name.lower() in casts
     kernels = limits.kernels(False)
-    return kernels is not None and kernels.has("", node.op_type, found.since, types)
+    return (
+        kernels is not None
+        and kernels.has("", node.op_type, found.since, types)
+        and not fails_in(node, target, dtype)
+    )
+
+
+def fails_in(node: ir.Node, target: Target, dtype: ir.DataType) -> bool:
+    """Whether the target has a kernel for it in that type which raises for this form of it."""
+    return any(
+        dtype.name.lower() in each.dtypes and _is_broken(each, node)
+        for each in target.capabilities.restrictions
+    )
+
+
+def _is_broken(restriction: Restriction, node: ir.Node) -> bool:
+    return restriction.op_type == node.op_type and not node.domain and restriction.breaks(node)
 
 
 def dtype_name(dtype: ir.DataType) -> str:
@@ -193,8 +209,14 @@ class _Fit:
 
     def _of_form(self, node: ir.Node) -> Iterator[Beyond]:
         for each in self._limits.restrictions:
-            if each.op_type == node.op_type and not node.domain and each.breaks(node):
+            if not _is_broken(each, node):
+                continue
+            if not each.dtypes:
                 yield self._at(node, Limit.FORM, each.says, each.help)
+                continue
+            value = _main(node, signature(node, self._opset))
+            if value is not None and value.dtype and value.dtype.name.lower() in each.dtypes:
+                yield self._at(node, Limit.DTYPE, f"{dtype_name(value.dtype)}, {each.says}")
         most = self._limits.most_rank
         ranks = [len(value.shape) for value in node.outputs if value.shape is not None]
         if most is not None and ranks and max(ranks) > most:

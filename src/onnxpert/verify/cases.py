@@ -128,6 +128,9 @@ def wishes(inputs: Inputs) -> Iterator[Wish]:
             for extra, values in (("", Values.WILD), (SHUFFLED, Values.SHUFFLED))
         )
     )
+    full = inputs.full_windows()
+    if full:
+        yield _resized(inputs, [full])
     lone = [leaf.value for leaf in inputs.loaded.leaves if is_lone(leaf.value)]
     for values, number in LONE.items():
         if any(int(value) != number for value in lone):
@@ -171,8 +174,8 @@ def _resized(inputs: Inputs, changes: list[dict[str, int]]) -> Wish:
     """Each change with fresh values, and if those lead the model astray, with repeated ones."""
     ways = []
     for change in changes:
-        name = ", ".join(f"{symbol}={size}" for symbol, size in change.items())
-        sizes = {**inputs.example, **change}
+        sizes = inputs.resized(change)
+        name = ", ".join(f"{symbol}={sizes[symbol]}" for symbol in change)
         ways.append(Case(name, sizes, Values.SHUFFLED))
         ways.append(Case(name + REPEATED, sizes, Values.REPEATED))
     return Wish(tuple(ways))

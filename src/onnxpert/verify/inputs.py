@@ -121,6 +121,35 @@ class Inputs:
             seen += [(dim, size) for dim, size in pairs if isinstance(dim, str)]
         return {**self.example, **solve(seen)}
 
+    def resized(self, change: Mapping[str, int]) -> Mapping[str, int]:
+        """The example's sizes with some changed, and each window of a cache as long as what it saw."""
+        sizes = {**self.example, **change}
+        for window in self.loaded.windows:
+            own, seen = self._dim(window.leaf, window.axis), self._dim(*window.seen)
+            if own not in sizes or seen not in sizes:
+                continue
+            new = 0 if window.new is None else evaluate(self._dim(*window.new), sizes)
+            wide = own in change and seen not in change
+            count = sizes[own] if wide else sizes[seen] - new
+            count = count if count > 0 else self.example[own]
+            sizes |= {seen: count + new, own: min(count, window.most)}
+        return sizes
+
+    def full_windows(self) -> Mapping[str, int]:
+        """Sizes at which every window of a cache has let something go."""
+        found = {}
+        for window in self.loaded.windows:
+            seen, new = self._dim(*window.seen), window.new
+            if isinstance(seen, str) and seen in self.example:
+                more = 0 if new is None else evaluate(self._dim(*new), self.example)
+                found[seen] = max(found.get(seen, 0), window.most + 2 + more)
+        return found
+
+    def _dim(self, leaf: str, axis: int) -> int | str:
+        return next(
+            each.dims[axis] for each in self.bound if self.loaded.leaves[each.position].name == leaf
+        )
+
     def feeds(self, leaves: Sequence[Any]) -> dict[str, Array]:
         """The same values as the file takes them."""
         return {bound.input.name: _fed(leaves[bound.position], bound.input) for bound in self.bound}

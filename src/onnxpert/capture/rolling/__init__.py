@@ -22,7 +22,7 @@ from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.guards import assuming, guards_of, limits
 from onnxpert.capture.holder import Recorded
-from onnxpert.capture.recorder import Recorder, new_fake_mode, recording
+from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.capture.rolling.fit import Lengths, generalise
 from onnxpert.capture.rolling.fold import fold
 from onnxpert.capture.rolling.pinned import (
@@ -38,6 +38,7 @@ from onnxpert.capture.rolling.replay import Replay
 from onnxpert.capture.rolling.scope import NestingRecorder
 from onnxpert.capture.rolling.ties import Axis, frozen_axes
 from onnxpert.capture.rolling.trace import Element, Trace, UnalikeError
+from onnxpert.capture.surroundings import recording
 from onnxpert.core.types import Captured, DimSpec, Loaded
 
 logger = logging.getLogger(__name__)

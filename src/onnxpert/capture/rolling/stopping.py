@@ -26,7 +26,7 @@ from onnxpert.capture.forking.questions import Asking, Expr, Question, asking_mo
 from onnxpert.capture.forking.runs import Listener
 from onnxpert.capture.guards import guards_of
 from onnxpert.capture.holder import Recorded
-from onnxpert.capture.recorder import Recorder, new_fake_mode, recording
+from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.capture.rolling.fit import Formula, Lengths, Power, generalise
 from onnxpert.capture.rolling.fold import LoopTemplate, fold
 from onnxpert.capture.rolling.pinned import check_short
@@ -35,6 +35,7 @@ from onnxpert.capture.rolling.replay import Replay
 from onnxpert.capture.rolling.scope import NestingRecorder
 from onnxpert.capture.rolling.trace import Element, Trace, UnalikeError
 from onnxpert.capture.rolling.turns import Loop
+from onnxpert.capture.surroundings import recording
 from onnxpert.core.loops import stopped_loop
 from onnxpert.core.types import Captured, Loaded
 

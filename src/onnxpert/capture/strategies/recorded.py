@@ -14,14 +14,14 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, owner
-from onnxpert.capture.forking import asked_once, flat, forked
+from onnxpert.capture.forking import asked_in, asked_once, flat, forked
 from onnxpert.capture.forking.joining import SidesDifferError
 from onnxpert.capture.forking.runs import TooManyPathsError
 from onnxpert.capture.forking.traces import UnlikeError
 from onnxpert.capture.guards import assuming, guards_of
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.reads import numbers_at, texts_at
-from onnxpert.capture.recorder import Recorder, naming_errors, new_fake_mode, recording
+from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.capture.rolling import (
     SHORT,
     LongLoopError,
@@ -37,6 +37,7 @@ from onnxpert.capture.rolling.stopping import stopped
 from onnxpert.capture.rolling.ties import Axis
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
+from onnxpert.capture.surroundings import naming_errors, recording
 from onnxpert.core.types import Captured, Loaded
 
 # Paths that cannot be told apart, or put together again.
@@ -86,16 +87,23 @@ class Walker:
             found = self._in_turns(loaded, axes, graph)
         # As it was captured: a plain run knows no branches, and may stop at `int(n.item())`.
         found = found or rolled(loaded, axes, self._flatly, SHORT)
-        return self._asked(loaded, axes, found)
+        return self._asked(loaded, axes, found, captured)
 
     def _asked(
-        self, loaded: Loaded, axes: Sequence[Axis], found: Captured | None
+        self,
+        loaded: Loaded,
+        axes: Sequence[Axis],
+        found: Captured | None,
+        first: Captured | None = None,
     ) -> Captured | None:
         """A rolled program knows the few lengths it was told by: what the model asks about sizes
-        besides is assumed, as it was answered then."""
+        besides is assumed, as it was answered then, or in the `first` run."""
         if found is None:
             return None
-        return assuming(found, asked_once(small(loaded, axes), self._heard))
+        asked = asked_in(first) if first is not None else None
+        if asked is None:
+            asked = asked_once(small(loaded, axes), self._heard)
+        return assuming(found, asked)
 
     def _in_turns(self, loaded: Loaded, axes: Sequence[Axis], graph: fx.Graph) -> Captured | None:
         return with_rest(loaded, axes, graph, self._plainly) or rolled(loaded, axes, self._plainly)

@@ -19,7 +19,14 @@ from onnxpert.core.types.captured import (
 from onnxpert.core.types.change import replace
 from onnxpert.core.types.findings import Finding, Hit, Location, Safety, Severity
 from onnxpert.core.types.fitted import Absent, Beyond, Fitting, Limit, Tried
-from onnxpert.core.types.loaded import DimSpec, InputLeaf, Loaded, SpecProblem, StateLeaf
+from onnxpert.core.types.loaded import (
+    DimSpec,
+    InputLeaf,
+    Loaded,
+    SpecProblem,
+    StateLeaf,
+    Window,
+)
 from onnxpert.core.types.lowered import (
     Boundary,
     Checked,
@@ -117,6 +124,7 @@ __all__ = [
     "Valueless",
     "Verdict",
     "Verified",
+    "Window",
     "Withdrawn",
     "replace",
 ]

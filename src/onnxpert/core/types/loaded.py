@@ -59,6 +59,17 @@ class StateLeaf:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """A size that is all that was seen, but `most` at the most: what `seen` has without the `new`."""
+
+    leaf: str
+    axis: int
+    most: int
+    seen: tuple[str, int]  # leaf and axis
+    new: tuple[str, int] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """A model ready to be captured: unwrapped, in its mode, with its inputs flattened and named."""
 
@@ -84,6 +95,7 @@ class Loaded:
     floats: frozenset[str] = frozenset()  # Python floats that the user wants as inputs
     states: tuple[StateLeaf, ...] = ()  # of a model whose state was made inputs and outputs
     stateful: Any = None  # that model as it was, for calls in a row
+    windows: tuple[Window, ...] = ()  # of caches: sizes that go with others
     unrolled: bool = False  # loops as the example runs them: rolled up, they were wrong
     keeps_nan: bool = False  # extremes see a NaN as torch does: the proof found one that matters
     thorough: bool = False  # both sides of what libraries ask about sizes, too

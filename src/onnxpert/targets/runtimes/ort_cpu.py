@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxpert.core.errors import UsageError
-from onnxpert.targets.capabilities import Capabilities
+from onnxpert.targets.capabilities import Capabilities, Restriction
 from onnxpert.targets.kernels import installed
 from onnxpert.targets.target import Array, Run, target
 
 if TYPE_CHECKING:
+    import onnx_ir as ir
     import onnxruntime
 
 DEFAULT_OPSET = 20
@@ -29,6 +30,25 @@ _ELEMENT_TYPES = {
     "float8_e8m0fnu": 24,
 }
 _NAMES = {number: name for name, number in _ELEMENT_TYPES.items()}
+
+
+def _reduces(*ways: str) -> Callable[[ir.Node], bool]:
+    def told(node: ir.Node) -> bool:
+        how = node.attributes.get("reduction")
+        return how is not None and how.as_string() in ways
+
+    return told
+
+
+# Kernels that are in the table and raise when they run; tried in 1.17 to 1.31.
+RESTRICTIONS = tuple(
+    Restriction(name, "with a reduction", _reduces(*ways), dtypes=frozenset(dtypes))
+    for name in ("ScatterElements", "ScatterND")
+    for ways, dtypes in (
+        (("add", "mul"), ("float16", "bfloat16")),
+        (("max", "min"), ("float16", "bfloat16", "bool")),
+    )
+)
 
 
 def _runtime() -> Any:
@@ -123,6 +143,7 @@ def limits() -> tuple[int, int] | None:
         kernels=lambda older: installed("ort-cpu", older),
         widens=frozenset({"float16"}),
         inlines=True,
+        restrictions=RESTRICTIONS,
         layout="channels first",
     ),
 )

@@ -36,6 +36,7 @@ _REDUCED = names("""
         kernels=lambda older: installed("ort-cpu", older),
         widens=frozenset({"float16"}),
         inlines=True,
+        restrictions=ort_cpu.RESTRICTIONS,
         most_bytes=2**31,
         dynamic="NNAPI and CoreML take no sizes that vary, so the CPU runs these parts",
         dynamic_help="give fixed sizes, or onnxruntime.tools.make_dynamic_shape_fixed afterwards",

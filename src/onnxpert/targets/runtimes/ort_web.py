@@ -45,6 +45,7 @@ def limits() -> tuple[int, int] | None:
         kernels=lambda older: installed("ort-cpu", older),
         widens=frozenset({"float16"}),
         inlines=True,
+        restrictions=ort_cpu.RESTRICTIONS,
         # JavaScript has typed arrays for these.
         ends=names(
             "float double float16 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 string"
