@@ -29,6 +29,12 @@ def positions(table, length):
     if length > table.shape[0]:
         table = torch.arange(length, dtype=table.dtype)
     return table[:length]
+
+def in_step(x, mask):
+    frames = x.shape[1] // 8
+    if frames // 50 != (frames + 20) // 50:
+        return x + mask
+    return x * mask
 """
 
 
@@ -64,6 +70,19 @@ def test_a_library_that_pads_what_is_too_short(library: ModuleType, tmp_path: Pa
     assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
     longer, shorter = torch.randn(2, 9), torch.randn(2, 3)
     agrees(model, path, (longer, torch.ones(2, 4)), (shorter, torch.ones(2, 6)))
+
+
+def test_what_only_holds_far_from_the_example(library: ModuleType, tmp_path: Path) -> None:
+    class InStep(nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            return library.in_step(x, mask)
+
+    model, path = InStep().eval(), tmp_path / "in_step.onnx"
+    shapes = {"x": {1: "length"}, "mask": {1: "length"}}
+    example = (torch.randn(2, 830), torch.full((2, 830), 3.0))
+    assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
+    sizes = (239, 240, 399, 400, 639, 640, 830, 1040, 1199)
+    agrees(model, path, *((torch.randn(2, n), torch.full((2, n), 3.0)) for n in sizes))
 
 
 def test_a_table_that_a_library_extends(library: ModuleType, tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import sympy
 
+from onnxpert.core.size_conditions import holding, holds
 from onnxpert.core.types import Boundary, Captured, Guard
 from onnxpert.lower.symbols import Expr
 
@@ -14,8 +16,8 @@ _UNSAID = ("ToFloat", "Identity")
 _SAID = {"TruncToInt": "int", "OpaqueUnaryFn_": "", "FloorToInt": "floor", "CeilToInt": "ceil"}
 _MOST_TRIED = 6
 _MOST = 48
-_FAR_BELOW = 32  # sizes looked at for one more at which it does not hold
-_LARGEST = 4096  # a size beyond this is never tried: the run would cost more than it tells
+_FAR = 1024  # from the example's size: so far one is looked for at which it does not hold
+_LARGEST = 4096  # a size beyond this is tried near the example's only: the run may cost a lot
 
 
 def boundaries(
@@ -59,7 +61,7 @@ def broken(boundary: Boundary, sizes: Mapping[str, int]) -> bool:
     if boundary.condition is None:
         return False
     values = {sympy.Symbol(name): size for name, size in sizes.items()}
-    return _is_false(boundary.condition, values)
+    return holds(boundary.condition, values) is False
 
 
 def witnesses(
@@ -76,8 +78,7 @@ def witnesses(
         for sizes in (range(hint + 1, 4 * hint + 9), range(hint - 1, 0, -1)):
             for size in sizes:
                 values = {**hints, symbol: size}
-                known = [expr for expr in assumed if expr.free_symbols <= values.keys()]
-                if not any(_is_false(expr, values) for expr in known):
+                if not any(holds(expr, values) is False for expr in assumed):
                     found.append({names[symbol]: size})
                     break
     return tuple(found)
@@ -106,49 +107,33 @@ def _shown(condition: Expr) -> str:
 
 
 def _violations(expr: Expr, environment: Any) -> Iterator[dict[Expr, int]]:
-    """The smallest; and of what is rounded, which may hold and not hold by turns, the last before
-    the example's size too: a file that is right at the one need not be at the other."""
+    """The smallest; and of what is rounded, which may hold and not hold by turns, the nearest to the
+    example's size too: a file that is right at the one need not be at the other."""
     hints = {symbol: _hint(environment, symbol) for symbol in expr.free_symbols}
     for symbol in sorted(hints, key=str):
-        for size in _candidates(expr, hints[symbol]):
-            sizes = {**hints, symbol: size}
-            if _is_false(expr, sizes) and not _is_on_the_edge(expr, sizes):
-                yield sizes
-                if expr.atoms(sympy.Function):
-                    yield from _last_below(expr, hints, symbol, size)
-                return
-
-
-def _is_on_the_edge(expr: Expr, sizes: Mapping[Expr, int]) -> bool:
-    """Whether the two sides of `a < b` are equal there: as long as a limit is not beyond it."""
-    if not isinstance(expr, (sympy.StrictLessThan, sympy.StrictGreaterThan)):
-        return False
-    return _is_false(sympy.Ne(*expr.args, evaluate=False), sizes)
-
-
-def _last_below(
-    expr: Expr, hints: Mapping[Expr, int], symbol: Expr, first: int
-) -> Iterator[dict[Expr, int]]:
-    last = min(hints[symbol], _LARGEST) - 1
-    for size in range(last, max(first, last - _FAR_BELOW), -1):
-        sizes = {**hints, symbol: size}
-        if _is_false(expr, sizes):
-            yield sizes
+        hint = hints[symbol]
+        near = np.arange(max(hint - _FAR, 1), hint + _FAR)
+        sizes = np.union1d(np.arange(1, _LARGEST + 1), near)
+        held = holding(_with_its_limit(expr), {**hints, symbol: sizes})
+        found = sizes[~held].tolist()
+        nearest = sorted(found, key=lambda size: abs(size - hint)) if _is_rounded(expr) else []
+        for ordered in (found, nearest):
+            named = ({**hints, symbol: size} for size in ordered)
+            first = next((sizes for sizes in named if holds(expr, sizes) is False), None)
+            if first is not None:
+                yield first
+        if found:
             return
 
 
-def _is_false(expr: Expr, sizes: Mapping[Expr, int]) -> bool:
-    try:
-        held = expr.xreplace({symbol: sympy.Integer(size) for symbol, size in sizes.items()})
-    except (ZeroDivisionError, AssertionError):  # the size makes no sense to the expression
-        return False
-    return bool(held == sympy.false)
+def _with_its_limit(expr: Expr) -> Expr:
+    """`a <= b` for `a < b`: as long as a limit is not beyond it."""
+    loose = {sympy.StrictLessThan: sympy.Le, sympy.StrictGreaterThan: sympy.Ge}.get(expr.func)
+    return expr if loose is None else loose(*expr.args, evaluate=False)
 
 
-def _candidates(expr: Expr, hint: int) -> Iterator[int]:
-    numbers = {abs(int(number)) for number in expr.atoms(sympy.Integer)}
-    near = {number + step for number in numbers | {hint} for step in (-1, 0, 1)}
-    return iter(sorted(size for size in near | {1, 2, 3, 5, 7} if 1 <= size <= _LARGEST))
+def _is_rounded(expr: Expr) -> bool:
+    return bool(expr.atoms(sympy.Function))
 
 
 def _hint(environment: Any, symbol: Expr) -> int:

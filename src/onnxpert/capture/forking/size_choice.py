@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import sympy
 import torch
 
 from onnxpert.capture.flat import fed
 from onnxpert.capture.inputs import traced_example
+from onnxpert.core.size_conditions import holding, holds
 from onnxpert.core.types import DimSpec, InputLeaf, Loaded
 
 Expr: TypeAlias = Any
@@ -20,6 +22,7 @@ Sizes: TypeAlias = Mapping[tuple[int, int | None], int]  # (leaf, axis) -> size
 Wish: TypeAlias = tuple[Expr, bool]  # a condition, and whether it shall hold
 _LARGEST = 4096  # a size beyond this is never tried
 _MOST_TRIALS = 20_000
+_NEAREST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Axis:
     root: str
     spec: DimSpec
 
-    def size(self, root: int) -> int:
+    def size(self, root: Any) -> Any:
         return self.spec.scale * root + self.spec.offset
 
 
@@ -100,13 +103,14 @@ class Choice:
             sizes = self._followed(free, now, ties)
             if count > _MOST_TRIALS:
                 break
-            values = {self._symbols[key]: sympy.Integer(size) for key, size in sizes.items()}
-            if not all(_holds(wish, values) for wish in wanted):
+            values = {self._symbols[key]: size for key, size in sizes.items()}
+            if not all(holds(condition, values) is answer for condition, answer in wanted):
                 continue
             # A size of 1 is a constant to torch, and sizes that are equal by chance may be taken for
             # equal: either would be one case of many.
             large = min(sizes.values(), default=2) > 1
-            score = (large, sum(_holds(wish, values) for wish in liked), len(set(sizes.values())))
+            pleased = sum(holds(condition, values) is answer for condition, answer in liked)
+            score = (large, pleased, len(set(sizes.values())))
             if score > most:
                 best, most = sizes, score
             if most == (True, len(liked), len(sizes)):
@@ -121,7 +125,10 @@ class Choice:
             roots.setdefault(axis.root, []).append(axis)
         moved = [r for r, group in roots.items() if {self._of(a) for a in group} & asked]
         numbers = {abs(int(n)) for e, _ in wanted for n in e.atoms(sympy.Integer)}
-        ladders = [self._ladder(roots[root], now, numbers) for root in moved]
+        ladders = [
+            self._ladder(roots[root], now, numbers, wanted[-1:] if len(moved) == 1 else ())
+            for root in moved
+        ]
         for chosen in itertools.product(*ladders):
             sizes = dict(now)
             for root, value in zip(moved, chosen, strict=True):
@@ -144,12 +151,16 @@ class Choice:
     def _of(self, axis: Axis) -> Expr:
         return self._symbols.get((axis.leaf, axis.axis))
 
-    def _ladder(self, group: Sequence[Axis], now: Sizes, numbers: set[int]) -> list[int]:
-        """Values of a root: the one it has, those near the numbers in the conditions, 1 and 0 last."""
+    def _ladder(
+        self, group: Sequence[Axis], now: Sizes, numbers: set[int], asked: Sequence[Wish]
+    ) -> list[int]:
+        """Values of a root: the one it has, those near the numbers in the conditions, the nearest at
+        which what is asked last is as wanted; 1 and 0 come last."""
         first = group[0]
         have = (now[first.leaf, first.axis] - first.spec.offset) // first.spec.scale
         near = {number + step for number in numbers | {have} for step in (-1, 0, 1)}
         near |= {number * step for number in numbers for step in (2, 3)} | set(range(2, 10))
+        near.update(*(self._nearest(wish, group, now, have) for wish in asked))
         low = first.spec.lower if first.spec.lower is not None else 0
         high = first.spec.upper if first.spec.upper is not None else _LARGEST
         allowed = [
@@ -158,6 +169,14 @@ class Choice:
             if low <= value <= high and all(0 <= axis.size(value) <= _LARGEST for axis in group)
         ]
         return sorted(allowed, key=lambda value: (value < 2, abs(value - have), -value))
+
+    def _nearest(self, wish: Wish, group: Sequence[Axis], now: Sizes, have: int) -> list[int]:
+        condition, answer = wish
+        roots = np.arange(_LARGEST + 1)
+        sizes: dict[Expr, Any] = {symbol: now[key] for key, symbol in self._symbols.items()}
+        sizes.update((self._of(axis), axis.size(roots)) for axis in group)
+        found = roots[np.broadcast_to(holding(condition, sizes) == answer, roots.shape)]
+        return sorted(found.tolist(), key=lambda root: abs(root - have))[:_NEAREST]
 
 
 def _ties(wishes: Iterable[Wish]) -> list[set[Expr]]:
@@ -169,12 +188,3 @@ def _ties(wishes: Iterable[Wish]) -> list[set[Expr]]:
             met = [tie for tie in found if tie & both]
             found = [tie for tie in found if not tie & both] + [both.union(*met)]
     return found
-
-
-def _holds(wish: Wish, values: Mapping[Expr, Expr]) -> bool:
-    condition, answer = wish
-    try:
-        found = condition.xreplace(values)
-    except (ZeroDivisionError, AssertionError, ValueError):  # the sizes make no sense to it
-        return False
-    return bool(found == (sympy.true if answer else sympy.false))

@@ -1,0 +1,44 @@
+"""Conditions on sizes, worked out as sympy would."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+from torch.utils._sympy.functions import (
+    FloorDiv,
+    IntTrueDiv,
+    Max,
+    Mod,
+    OpaqueUnaryFn_sqrt,
+    TruncToInt,
+)
+
+from onnxpert.core.size_conditions import holding, holds
+
+n, k = sympy.symbols("n k", integer=True, positive=True)
+CONDITIONS = (
+    sympy.Ne(FloorDiv(n, 40), FloorDiv(n + 16, 40), evaluate=False),
+    sympy.Eq(Mod(n, 8), 0, evaluate=False),
+    sympy.Lt(3 * n - k, 7, evaluate=False),
+    sympy.And(sympy.Gt(n, 4), sympy.Le(Max(n, k), 60)),
+    sympy.Eq(TruncToInt(IntTrueDiv(n, 3)) + 1, FloorDiv(n + 3, 3), evaluate=False),
+    sympy.Ge(OpaqueUnaryFn_sqrt(n), 5, evaluate=False),  # not among those on arrays
+)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=str)
+def test_one_by_one_and_all_at_once(condition: Any) -> None:
+    sizes = np.arange(1, 100)
+    told = [condition.xreplace({n: sympy.Integer(size), k: sympy.Integer(5)}) for size in sizes]
+    known = [bool(each) for each in told]
+    assert [holds(condition, {n: int(size), k: 5}) for size in sizes] == known
+    assert holding(condition, {n: sizes, k: 5}).tolist() == known
+
+
+def test_what_makes_no_sense_is_not_known() -> None:
+    condition = sympy.Eq(FloorDiv(n, n - 3, evaluate=False), 2, evaluate=False)
+    assert holds(condition, {n: 3}) is None
+    assert holds(condition, {k: 3}) is None
