@@ -5,14 +5,14 @@
 The weights in float16 and bfloat16, `torch.autocast` in both, and `precision=` in both. Each file is
 proven by the export, then loaded by ONNX Runtime once more and run at the example: the cell has the
 largest difference from the model in torch there, as a share of the largest value of the output.
---write puts the table into docs/precision.md, --only takes some of the models."""
+--write puts the table into docs/precision.md, --only takes some of the models and leaves the rows of
+the others as they are."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -36,9 +36,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import models as zoo
 from benchmarks.models import Built, Model
+from tools.tables import Table
 
-PAGE = Path(__file__).parent.parent / "docs" / "precision.md"
-MARK = "precisions"
+PAGE, MARK = "precision.md", "precisions"
 HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 EXAMPLE = (2, 8)  # a batch, and the length of a sequence
 
@@ -154,20 +154,17 @@ def difference(path: Path, module: nn.Module, args: Any, kwargs: Any, least: flo
     return max(distance / max(largest, least) for distance, largest in apart)
 
 
-def trials(names: Iterable[str]) -> tuple[list[str], int]:
+def trials(names: Iterable[str]) -> tuple[Table, int]:
     """The table, and how many of its cells are not as they should be."""
     columns = variants()
-    lines = [f"| model | {' | '.join(columns)} |", "| --- |" + " --- |" * len(columns)]
+    table = Table("model", *columns)
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
-            start = time.monotonic()
             cells = [tried(name, *column, Path(folder) / "m.onnx") for column in columns.values()]
             failed += sum(not passed for _, passed in cells)
-            lines.append(f"| {name} | {' | '.join(cell for cell, _ in cells)} |")
-            sys.stdout.write(f"{lines[-1]}  {time.monotonic() - start:.0f} s\n")
-            sys.stdout.flush()
-    return lines, failed
+            table.add(name, *(cell for cell, _ in cells))
+    return table, failed
 
 
 def main() -> int:
@@ -175,13 +172,9 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the table into docs/precision.md")
     parser.add_argument("--only", nargs="+", default=list(MODELS), choices=MODELS, metavar="MODEL")
     asked = parser.parse_args()
-    lines, failed = trials(asked.only)
+    table, failed = trials(asked.only)
     if asked.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(f"<!-- {MARK} -->")
-        after = rest.partition(f"<!-- end of {MARK} -->")[2]
-        body = "\n".join(lines)
-        text = f"{before}<!-- {MARK} -->\n{body}\n<!-- end of {MARK} -->{after}"
-        PAGE.write_text(text, encoding="utf-8")
+        table.put(PAGE, MARK, update=asked.only != list(MODELS))
     return 1 if failed else 0
 
 

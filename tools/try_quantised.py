@@ -12,7 +12,6 @@ import argparse
 import copy
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -24,8 +23,12 @@ from torch import Tensor, nn
 import onnxpert
 from onnxpert.report import Report
 
-PAGE = Path(__file__).parent.parent / "docs" / "quantisation.md"
-MARK = "quantised models"
+# run as a file, Python looks beside that file alone
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.tables import Table
+
+PAGE, MARK = "quantisation.md", "quantised models"
 
 
 class Subject(NamedTuple):
@@ -208,13 +211,13 @@ def _refused(report: Report) -> str:
     return "no file: " + "; ".join(said)[:150]
 
 
-def trials(names: Iterable[str]) -> tuple[list[str], int]:
+def trials(names: Iterable[str]) -> tuple[Table, int]:
     """A row for each way, a column for each model; and how many cells are not as they should be."""
     subjects = {}
     for name in names:
         torch.manual_seed(0)
         subjects[name] = MODELS[name]()
-    lines = [f"| | {' | '.join(subjects)} |", "|---|" + "---|" * len(subjects)]
+    table = Table("", *subjects)
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.onnx"
@@ -225,13 +228,10 @@ def trials(names: Iterable[str]) -> tuple[list[str], int]:
             ),
             *((f'`quantize="{s}"`', lambda given, s=s: made(given, s, path)) for s in SCHEMES),
         ):
-            start = time.monotonic()
             cells = [cell(given) for given in subjects.values()]
             failed += sum(not good for _, good in cells)
-            lines.append(f"| {title} | {' | '.join(text for text, _ in cells)} |")
-            sys.stdout.write(f"{lines[-1]}  {time.monotonic() - start:.0f} s\n")
-            sys.stdout.flush()
-    return lines, failed
+            table.add(title, *(text for text, _ in cells))
+    return table, failed
 
 
 def main() -> int:
@@ -239,13 +239,11 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the table into the page")
     parser.add_argument("--only", nargs="+", default=list(MODELS), choices=MODELS, metavar="MODEL")
     asked = parser.parse_args()
-    lines, failed = trials(asked.only)
+    if asked.write and asked.only != list(MODELS):
+        parser.error("--write is about all models: a table of some would replace that of all")
+    table, failed = trials(asked.only)
     if asked.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(f"<!-- {MARK} -->")
-        after = rest.partition(f"<!-- end of {MARK} -->")[2]
-        body = "\n".join(lines)
-        text = f"{before}<!-- {MARK} -->\n{body}\n<!-- end of {MARK} -->{after}"
-        PAGE.write_text(text, encoding="utf-8")
+        table.put(PAGE, MARK)
     return 1 if failed else 0
 
 

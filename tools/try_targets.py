@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,7 +22,12 @@ from onnxpert.core.types import Finding, Severity, Verdict
 from onnxpert.report import Report
 from onnxpert.targets import Target, catalogue
 
-PAGE = Path(__file__).parent.parent / "docs" / "targets.md"
+# run as a file, Python looks beside that file alone
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.tables import Table
+
+PAGE = "targets.md"
 Model: TypeAlias = tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any], Any]
 
 RUNNING = ("ort-cpu", "ort-web", "openvino")  # the reference evaluator takes minutes for these
@@ -110,42 +114,32 @@ def _words(findings: Iterable[Finding]) -> str:
     return "; ".join(said)[:150] or "not proven"
 
 
-def trials() -> tuple[list[str], int]:
+def trials() -> tuple[Table, int]:
     """The table, and how many of the exports failed."""
     here = [name for name in RUNNING if not catalogue()[name].absent()]
     others = [name for name in catalogue() if name not in (*RUNNING, "onnx-reference")]
-    lines = [
-        f"| model | {' | '.join((*here, *(f'{name} (by its tables)' for name in others)))} |",
-        "| --- |" + " --- |" * (len(here) + len(others)),
-    ]
+    table = Table("model", *here, *(f"{name} (by its tables)" for name in others))
     failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for name in MODELS:
-            start = time.monotonic()
-            path = Path(folder) / "model.onnx"
-            results = [exported(name, target, path) for target in here]
+    for name in MODELS:
+        with tempfile.TemporaryDirectory() as folder:
+            files = {target: Path(folder) / f"{target}.onnx" for target in here}
+            results = [exported(name, target, path) for target, path in files.items()]
             failed += sum(not proven for _, proven in results)
-            cells = [cell for cell, _ in results]
-            if path.exists():
-                cells += [looked_up(path, target) for target in others]
-                path.unlink()
-            lines.append(f"| {name} | {' | '.join(cells)} |")
-            sys.stdout.write(f"{lines[-1]}  {time.monotonic() - start:.0f} s\n")
-            sys.stdout.flush()
-    return lines, failed
+            # One file is looked up everywhere: the first, which is ort-cpu's where it has one.
+            file = next((path for path in files.values() if path.exists()), None)
+            known = ["no file" if file is None else looked_up(file, target) for target in others]
+        table.add(name, *(cell for cell, _ in results), *known)
+    return table, failed
 
 
-def limits() -> list[str]:
+def limits() -> Table:
     """A row for each target, from what its file says."""
-    lines = [
-        "| target | opsets | runs here | what is known, and from where |",
-        "| --- | --- | --- | --- |",
-    ]
+    table = Table("target", "opsets", "runs here", "what is known, and from where")
     for target in catalogue().values():
         runs = "where installed" if not target.absent() else f"no: {target.stand_in} stands in"
         opsets = f"{target.opsets[0]} to {target.opsets[-1]}"
-        lines.append(f"| `{target.name}` | {opsets} | {runs} | {_known(target)} |")
-    return lines
+        table.add(f"`{target.name}`", opsets, runs, _known(target))
+    return table
 
 
 def _known(target: Target) -> str:
@@ -174,15 +168,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="put the tables into docs/targets.md")
     asked = parser.parse_args()
-    lines, failed = trials()
+    table, failed = trials()
     if asked.write:
-        text = PAGE.read_text(encoding="utf-8")
-        for mark, table in (("targets", limits()), ("trials", lines)):
-            before, _, rest = text.partition(f"<!-- {mark} -->")
-            after = rest.partition(f"<!-- end of {mark} -->")[2]
-            body = "\n".join(table)
-            text = f"{before}<!-- {mark} -->\n{body}\n<!-- end of {mark} -->{after}"
-        PAGE.write_text(text, encoding="utf-8")
+        limits().put(PAGE, "targets")
+        table.put(PAGE, "trials")
     return 1 if failed else 0
 
 

@@ -95,3 +95,18 @@ def test_a_long_quotient_is_shortened_and_keeps_its_value() -> None:
     assert found == FloorDiv(sympy.expand(3 * total), 2 * b)
     for sizes in ({a: 40, b: 3}, {a: 7, b: 2}):
         assert found.subs(sizes) == total.subs(sizes) * 6 // (4 * sizes[b])
+
+
+@pytest.mark.parametrize("times", [9, sympy.Rational(9, 2)])
+def test_a_sum_that_is_another_several_times_over_is_divided_at_once(times: sympy.Rational) -> None:
+    """The anchors of a pyramid's levels by their places: sympy looks for what both have in common."""
+    plain = FloorDiv.eval
+    a, b = sympy.symbols("a b", integer=True, positive=True)
+    sides = [(FloorDiv(a - 1, 2**turn) + 1, FloorDiv(b - 1, 2**turn) + 1) for turn in range(3, 8)]
+    places = sympy.Add(*(2 * one * other for one, other in sides))
+    assert is_long(places)
+    with quotients_as_they_are():
+        assert FloorDiv(sympy.Add(*(times * term for term in places.args)), places) == times // 1
+        left = FloorDiv(sympy.Add(*places.args[:3]) + 1, places)
+    assert FloorDiv.eval == plain
+    assert left.func is FloorDiv

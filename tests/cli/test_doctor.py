@@ -97,6 +97,20 @@ def test_a_pair_that_excludes_each_other(site: Path) -> None:
     )
 
 
+def test_a_package_that_is_too_old_is_upgraded(site: Path) -> None:
+    """Whoever asks for a newer one could be made older instead, and nobody has tested that."""
+    _distribution(site, "torchvision", "0.28.0", "numpy>=2.0,<3")
+    found = (
+        *(each for each in HEALTHY if each.name != "numpy"),
+        Package("numpy", "1.26.4", needed=True),
+        Package("torchvision", "0.28.0", needed=False),
+    )
+    assert Problem(
+        "torchvision 0.28.0 needs numpy<3,>=2.0, but numpy 1.26.4 is installed",
+        'pip install --upgrade "numpy<3,>=2.0"',
+    ) in installation.problems(found)
+
+
 def test_two_builds_of_one_package(site: Path) -> None:
     _distribution(site, "onnxruntime_gpu", "1.31.1")
     (problem,) = installation.problems(HEALTHY)

@@ -49,6 +49,32 @@ def test_later_and_filled(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert proven("b.onnx")
 
 
+@pytest.mark.parametrize("name", ["real", "empty"])
+def test_filled_and_proven(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A model on the meta device is given the weights of the checkpoint."""
+    main(["export", "net.py:empty", *INPUT, "--weights", "later", "-o", "a.onnx"])
+    capsys.readouterr()
+    against = ["--against", f"net.py:{name}", *INPUT]
+    assert main(["fill", "a.onnx", "net.safetensors", "-o", "b.onnx", *against]) == 0
+    assert "filled and proven: b.onnx" in capsys.readouterr().out
+    assert proven("b.onnx")
+
+
+def test_the_wrong_weights_are_not_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["export", "net.py:empty", *INPUT, "--weights", "later", "-o", "a.onnx"])
+    torch.manual_seed(1)
+    save_file(torch.nn.Linear(40, 30).state_dict(), "other.safetensors")
+    capsys.readouterr()
+    against = ["--against", "net.py:real", *INPUT]
+    assert main(["fill", "a.onnx", "other.safetensors", "-o", "b.onnx", *against]) == 1
+    assert "NUM701" in capsys.readouterr().out
+    assert not (folder / "b.onnx").exists()
+    assert main(["fill", "a.onnx", "net.safetensors", *INPUT]) == 2
+    assert "add --against SOURCE" in capsys.readouterr().err
+
+
 def test_a_key_that_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_file({"weight": torch.ones(30, 40)}, "other.safetensors")
     main(["export", "net.py:empty", *INPUT, "--weights", "later", "-o", "a.onnx"])

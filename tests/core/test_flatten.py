@@ -97,3 +97,16 @@ def test_numbers_stay_while_torch_is_tracing() -> None:
 def test_importing_it_does_not_import_torch() -> None:
     code = "import sys, onnxpert.core.flatten; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_two_caches_of_an_encoder_decoder_have_names_of_their_own() -> None:
+    transformers = pytest.importorskip("transformers")
+    both = transformers.EncoderDecoderCache(transformers.DynamicCache(), transformers.DynamicCache())
+    for side in (both.self_attention_cache, both.cross_attention_cache):
+        side.update(torch.ones(1, 1, 2, 1), torch.ones(1, 1, 2, 1), 0)
+    assert [name for name, _ in flatten_outputs({"past": both})] == [
+        "present.0.decoder.key",
+        "present.0.decoder.value",
+        "present.0.encoder.key",
+        "present.0.encoder.value",
+    ]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -74,8 +77,10 @@ def only(report: onnxpert.Report) -> Finding:
 @pytest.mark.parametrize("deed", [sleep, spin])
 def test_what_hangs_is_ended_and_placed(deed: Callable[[], object]) -> None:
     before = time.monotonic()
-    finding = only(onnxpert.diagnose(Net(deed).eval(), X, timeout=5))
+    report = onnxpert.diagnose(Net(deed).eval(), X, timeout=5)
+    finding = only(report)
     assert time.monotonic() - before < 30
+    assert "capture" in report.timings  # which did not end, and took the time
     assert finding.rule == "CAP021"
     assert "the stage `capture` did not end within 5 s" in finding.message
     assert "module `encoder.1`" in finding.message
@@ -182,3 +187,23 @@ def test_memory_is_read_as_people_write_it(text: object, size: int) -> None:
 def test_what_is_no_amount_of_memory_is_refused(wrong: str) -> None:
     with pytest.raises(UsageError, match="max_memory"):
         read_bytes(wrong)
+
+
+WAITING = """
+import time
+from onnxpert.engine.budget import within
+from onnxpert.engine.budget.limits import Budget
+
+within(Budget(1000.0, None), lambda told: time.sleep(1000), action="diagnose")
+"""
+
+
+def test_a_request_to_end_leaves_nothing_on_disk(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING], env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    while process.poll() is None and not list(tmp_path.glob("*/trace")):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []

@@ -135,12 +135,37 @@ def test_what_a_stand_in_lacks_is_not_held_against_the_target(name: str, tmp_pat
     assert "by its tables alone, for ort-cpu has no kernel for Mul in bfloat16" in finding.message
 
 
-def test_a_refusal_of_a_stand_in_names_it(tmp_path: Path) -> None:
-    if not targets.find("tensorrt").absent():
-        pytest.skip("it runs here")
-    report = onnxpert.check(save(tmp_path, node("Add", "x", "z")), "tensorrt")
+def test_a_refusal_of_a_stand_in_counts_where_it_is_the_same_runtime(tmp_path: Path) -> None:
+    twice = [helper.make_node("Relu", ["x"], ["a"], name="n"), node("Relu", "a")]
+    twice[1].name = "n"  # ONNX Runtime wants names of nodes to differ; the standard does not say so
+    path = save(tmp_path, *twice, result=("n", 3))
+    report = onnxpert.check(path, "ort-mobile")
     refused = next(each for each in report.findings if each.rule == "TGT801")
     assert refused.message.startswith("ort-cpu, which stands in, refuses the file: ")
+    report = onnxpert.check(path, "onnx")
+    assert report.ok
+    assert "by its tables alone, for ort-cpu refuses it: " in report.findings[0].message
+
+
+def test_sequences_and_trees(tmp_path: Path) -> None:
+    made = helper.make_node("SequenceConstruct", ["x", "x"], ["s"])
+    first = helper.make_node("Constant", [], ["i"], value_int=0)
+    path = save(tmp_path, made, first, node("SequenceAt", "s", "i"), result=("n", 3))
+    assert onnxpert.check(path, "ort-cpu").ok
+    scaled = helper.make_node(
+        "Scaler", ["x"], ["y"], domain="ai.onnx.ml", scale=[2.0] * 3, offset=[0.0] * 3
+    )
+    model = onnx.load(save(tmp_path, scaled))
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    onnx.save(model, path)
+    assert onnxpert.check(path, "ort-cpu").ok
+    assert said(onnxpert.check(path, "tensorrt", run=False))[0] == "TGT803"
+    assert "TGT809" in said(onnxpert.check(path, "ort-cuda", run=False))
+
+
+def test_the_layout_of_a_recurrent_layer(tmp_path: Path) -> None:
+    path = save(tmp_path, node("GRU", "x", "w", "r", hidden_size=4, layout=1), result=None)
+    assert "TGT805" in said(onnxpert.check(path, "ort-mobile", run=False))
 
 
 def test_an_old_file_is_not_sent_off_the_device(tmp_path: Path) -> None:
@@ -212,3 +237,37 @@ def test_misuse(tmp_path: Path) -> None:
         onnxpert.check(tmp_path / "nothing.onnx")
     with pytest.raises(UsageError, match="there is no target"):
         onnxpert.check(save(tmp_path, node("Relu")), "toaster")
+
+
+def _scatter(dtype: int, path: Path) -> Path:
+    ends = [
+        helper.make_tensor_value_info(name, kind, [2, 3])
+        for name, kind in (("x", dtype), ("i", TensorProto.INT64), ("u", dtype), ("y", dtype))
+    ]
+    nodes = [node("ScatterElements", "x", "i", "u", reduction="add")]
+    graph = helper.make_graph(nodes, "main", ends[:3], ends[3:])
+    opset = helper.make_opsetid("", 18)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=9), path / "model.onnx")
+    return path / "model.onnx"
+
+
+def test_a_kernel_that_is_in_the_table_and_raises(tmp_path: Path) -> None:
+    assert onnxpert.check(_scatter(TensorProto.FLOAT, tmp_path), "ort-cpu").ok
+    report = onnxpert.check(_scatter(TensorProto.FLOAT16, tmp_path), "ort-cpu")
+    (finding,) = (each for each in report.findings if each.blocks)
+    said = "ort-cpu has no kernel for ScatterElements in float16, with a reduction"
+    assert (finding.rule, finding.message) == ("TGT804", said)
+
+
+def test_a_product_that_the_runtime_crashes_on_is_not_run(tmp_path: Path) -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT16, [2, 6, 8])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT16, [6, 2, 3])
+    weight = numpy_helper.from_array(np.ones((8, 3), np.float16), "w")
+    turned = helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2])
+    graph = helper.make_graph([turned, node("MatMul", "t", "w")], "main", [x], [y], [weight])
+    opset = helper.make_opsetid("", 18)
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=9), path)
+    report = onnxpert.check(path, "ort-cpu")
+    assert [finding.rule for finding in report.findings if finding.blocks] == ["TGT805"]
+    assert onnxpert.check(path, "openvino", run=False).ok

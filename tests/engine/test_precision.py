@@ -80,3 +80,16 @@ def test_what_loses_too_much_stays_wide_with_what_it_reads() -> None:
 def test_an_unknown_precision() -> None:
     with pytest.raises(UsageError, match="precision"):
         onnxpert.diagnose(Energy(), (torch.ones(2, 8),), precision="float8")
+
+
+class Summed(nn.Module):
+    def forward(self, x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(4, 3).scatter_add(0, i, x.sigmoid()) * 2
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_what_has_a_kernel_that_raises_stays_as_it_is(precision: str, tmp_path: Path) -> None:
+    """ONNX Runtime registers a scatter that adds in half precision, which raises when it runs."""
+    args = (torch.randn(5, 3), torch.randint(0, 4, (5, 3)))
+    report = onnxpert.export(Summed().eval(), args, tmp_path / "m.onnx", precision=precision)
+    assert report.ok

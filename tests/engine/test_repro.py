@@ -8,6 +8,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 import torch
 from torch import nn
 
@@ -136,3 +137,48 @@ def test_a_line_has_one_script_which_returns_what_it_makes(tmp_path: Path) -> No
     text = script.read_text(encoding="utf-8")
     assert "        text = json.dumps(x.tolist())\n        return text\n" in text
     assert "JSON" in fails(script)
+
+
+class Jumps(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + (1 if torch.compiler.is_exporting() else 0)
+
+
+def test_a_file_of_torchs_that_computes_something_else_is_run_and_compared(tmp_path: Path) -> None:
+    report = onnxpert.diagnose(Jumps().eval(), (torch.randn(3),), repro=tmp_path)
+    assert [finding.rule for finding in report.findings if finding.blocks] == ["NUM701"]
+    (script,) = tmp_path.glob("*.py")
+    assert "Tensor-likes are not close" in fails(script)
+    issue = script.with_suffix(".md").read_text(encoding="utf-8")
+    assert "writes a file that computes something else" in issue
+
+
+class Lettered(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        text = f"{x.mean().item():.2f}"
+        return y * len(text)
+
+
+def test_what_the_proof_finds_may_be_what_torch_does_not_follow(tmp_path: Path) -> None:
+    report = onnxpert.diagnose(Lettered().eval(), (torch.randn(3),), repro=tmp_path)
+    assert [finding.rule for finding in report.findings if finding.blocks] == ["NUM701"]
+    (script,) = tmp_path.glob("*.py")
+    assert "format string" in fails(script)
+
+
+class Adjacent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("near", torch.eye(3).to_sparse_csr())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sparse.mm(self.near, x.tanh())
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+def test_an_operand_keeps_its_layout(tmp_path: Path) -> None:
+    report = onnxpert.diagnose(Adjacent().eval(), (torch.randn(3, 4),), repro=tmp_path)
+    assert [finding.rule for finding in report.findings if finding.blocks] == ["OPS501"]
+    (script,) = tmp_path.glob("*.py")
+    assert "torch.randn([3, 3]).to_sparse_csr()" in script.read_text(encoding="utf-8")

@@ -87,7 +87,14 @@ def test_a_target_that_is_not_here_has_a_stand_in(name: str) -> None:
 
 def test_bfloat16_is_proven_by_the_stand_in() -> None:
     model = torch.nn.Linear(8, 4).bfloat16().eval()
-    assert onnxpert.diagnose(model, (torch.randn(2, 8).bfloat16(),), target="tensorrt").ok
+    x = torch.randn(2, 8).bfloat16()
+    assert onnxpert.diagnose(model, (x,), target="tensorrt").ok
+    if not targets.find("ort-cuda").absent():
+        pytest.skip("there is a GPU here, which proves it itself")
+    report = onnxpert.diagnose(model, (x,), target="ort-cuda")
+    assert report.ok
+    (said,) = (finding.message for finding in report.findings if finding.rule == "TGT810")
+    assert said.endswith("ort-cpu proves the file, in float32 where it has no kernel")
 
 
 def test_a_missing_operator_is_written_in_an_older_opset(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_without_one_there_is_nothing_more(tmp_path: Path) -> None:
     assert [node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node] == ["ReduceMax"]
 
 
-@pytest.mark.parametrize("name", ["amax", "max", "argmax", "aminmax"])
+@pytest.mark.parametrize("name", ["amax", "max", "argmax", "aminmax", "topk", "sort"])
 def test_a_quotient_is_expected_to_be_nan_some_day(name: str, tmp_path: Path) -> None:
     """Zero by zero, which the example does not have."""
 
@@ -97,3 +97,19 @@ def test_a_quotient_is_expected_to_be_nan_some_day(name: str, tmp_path: Path) ->
     assert onnxpert.export(Quotient(), (example,), path).ok
     example[:2, 1] = 0
     _same(path, Quotient(), example)
+
+
+@pytest.mark.parametrize(
+    "quotient",
+    [lambda x: x / x.norm().clamp(min=1e-6), lambda x: x / (x.norm() + 1e-6), lambda x: x / 3],
+    ids=["clamped", "moved", "number"],
+)
+def test_a_quotient_that_is_kept_from_it_costs_nothing(
+    quotient: Callable[[torch.Tensor], torch.Tensor], tmp_path: Path
+) -> None:
+    class Best(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return quotient(x).topk(2)
+
+    assert onnxpert.export(Best(), (torch.randn(3, 5),), tmp_path / "m.onnx").ok
+    assert "IsNaN" not in {node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node}

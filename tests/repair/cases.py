@@ -29,7 +29,68 @@ def example_inputs():
 
 # codemod -> (body of forward, what stands in the new one)
 CASES: dict[str, list[tuple[str, str]]] = {
+    "write-with-where": [
+        ("y = x * 2\ny[x < 0] = 0.5\nreturn y", "y = torch.where(x < 0, 0.5, y)"),
+        (
+            "y, m = x * 2, x > 0\ny[~m] += x[~m]\nreturn y",
+            "y = torch.where(~m, y + x, y)",
+        ),
+        (
+            "y, m = self.fc(x), x.sum(1) > 0\ny[m] = 0.0\nreturn y",
+            "y = torch.where(m[..., None], 0.0, y)",
+        ),
+    ],
+    "count-into-places": [
+        (
+            "n = torch.bincount(x.argmax(1), minlength=8)\nreturn x * n",
+            (
+                "torch.zeros(8, dtype=torch.int64)"
+                ".scatter_add(0, x.argmax(1), torch.ones_like(x.argmax(1), dtype=torch.int64))"
+            ),
+        ),
+    ],
+    "take-all-rows-at-once": [
+        (
+            (
+                "w = x.mean(1)\nrows = []\nfor i in range(x.shape[0]):\n"
+                "    row = self.fc(x[i]) * w[i]\n    rows.append(row / row.norm())\n"
+                "return torch.stack(rows, dim=1)"
+            ),
+            "rows = row / row.norm(dim=1)[:, None]\n        return rows.movedim(0, 1)",
+        ),
+        (
+            "y = x.clone()\nfor i, n in enumerate(x.argmax(1).tolist()):\n    y[i, :n] = 0\nreturn y",
+            "y = torch.where((torch.arange(y.shape[1], device=y.device) < x.argmax(1)[:, None]), 0, y)",
+        ),
+        (
+            "k = x.argmax(1)\nreturn torch.stack([x[b, k[b]] for b in range(len(x))])",
+            "return x[torch.arange(len(x)), k]",
+        ),
+        (
+            (
+                "k, n = x.argmax(1), torch.zeros(8)\nfor i in range(2):\n    n[k[i]] += 1\n"
+                "return x * n"
+            ),
+            "n = n.scatter_add(0, k, torch.full_like(k, 1, dtype=n.dtype))",
+        ),
+        ("return torch.stack([torch.softmax(r, 0) for r in x])", "return torch.softmax(x, 1)"),
+        (
+            (
+                "rows = [r.masked_fill(torch.arange(len(r)) > n, -1) for r, n in zip(x, x.argmax(1))]"
+                "\nreturn torch.stack(rows)"
+            ),
+            "rows = x.masked_fill(torch.arange(x.shape[1]) > x.argmax(1)[:, None], -1)\n        return rows",
+        ),
+    ],
     "choose-with-where": [
+        (
+            "if x.sum() > 9:\n    y = x + 1\n    return y * 2\nelif x.sum() > 0:\n    return -x\nreturn x",
+            "return torch.where(condition, y_if * 2, torch.where(x.sum() > 0, -x, x))",
+        ),
+        (
+            "if x.max() > 5:\n    return x\ny = self.fc(x)\nif y.max() > 0:\n    return y\nreturn -y",
+            "return torch.where(is_early, early, torch.where(y.max() > 0, y, -y))",
+        ),
         (
             "if x.sum() > 9:\n    y = x\nelif x.sum() > 0:\n    y = -x\nelse:\n    y = x * 2\nreturn y",
             "y = torch.where(x.sum() > 9, x, torch.where(x.sum() > 0, -x, x * 2))",
@@ -71,6 +132,8 @@ CASES: dict[str, list[tuple[str, str]]] = {
     ],
     "compute-with-torch-math": [("return x * math.sqrt(x.var())", "torch.sqrt(x.var())")],
     "compare-with-torch": [
+        ("return x - sum(x)", "x - x.sum(0)"),
+        ("return x * any(x[0] > 0)", "return x * (x[0] > 0).any()"),
         ("return x / max(x.std(), 1e-3)", "x.std().clamp(min=1e-3)"),
         ("return x / max(x.std(), x.abs().mean())", "torch.maximum(x.std(), x.abs().mean())"),
     ],
@@ -172,6 +235,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("return x.type(torch.DoubleTensor)", "x.to(torch.float64)"),
     ],
     "copy-tensors-as-tensors": [
+        (
+            "return self.fc(x) + torch.tensor([r.mean() for r in x.T])",
+            "torch.stack([r.mean() for r in x.T])",
+        ),
         ("return torch.tensor(x.mean()) + x", "x.mean().detach().clone() + x"),
         (
             "s = torch.tensor([x.min().item(), x.max().item()])\nreturn s.sum() + x",

@@ -150,6 +150,15 @@ def test_links_lead_somewhere() -> None:
         ]
 
 
+def test_many_findings_have_a_list_that_leads_to_each() -> None:
+    few = made.refused()
+    assert 'class="card contents"' not in few.as_html()
+    many = dataclasses.replace(few, findings=few.findings[:1] * 6)
+    links = [value for name, value in _read(many.as_html()).attributes if name == "href"]
+    for at in range(1, 7):
+        assert links.count(f"#finding-{at}") == 2, "in the list, and on the card"
+
+
 def test_the_code_has_numbers_and_a_caret() -> None:
     text = made.refused().as_html()
     hit = '<span class="hit"><i>14</i>    spectrum = torch.linalg.eigvals(scores @ scores.mT).real'

@@ -96,18 +96,6 @@ def test_equals_are_named_in_their_order(choose: Any) -> None:
     assert named.tolist() == ([0, 1, 2, 3] if named.dim() else 0)
 
 
-@pytest.mark.parametrize("dim", [0, 1])
-def test_what_differs_by_a_rounding_is_named_in_its_order_when_asked(dim: int) -> None:
-    x = torch.tensor([[1.0, 3.0000002, 3.0, 3.0000005, 2.0, 3.1]]).movedim(1, dim)
-    with Settling(near=True):
-        near = torch.topk(x, 4, dim)
-    with Settling():
-        plain = torch.topk(x, 4, dim)
-    assert near.indices.flatten().tolist() == [5, 1, 2, 3]
-    assert torch.equal(near.values, x.gather(dim, near.indices))
-    assert plain.indices.flatten().tolist() == [5, 3, 1, 2]
-
-
 def test_the_last_of_the_commonest_is_named() -> None:
     with Settling():
         assert torch.mode(torch.tensor([1, 2, 2, 1, 2, 0])).indices.item() == 4

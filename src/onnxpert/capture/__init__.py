@@ -9,9 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.nn.parameter import is_lazy
 
 from onnxpert.capture import strategies
+from onnxpert.capture.culprits import with_lines
+from onnxpert.capture.devices import at_home
 from onnxpert.capture.evaluation import with_lasting_chance
 from onnxpert.capture.first_call import after_first_call
 from onnxpert.capture.flat import Flat, fed_copies, owner
@@ -38,6 +41,9 @@ from onnxpert.core.types import (
 from onnxpert.core.whereabouts import followed
 
 
+_ASKED = GuardOnDataDependentSymNode.__name__
+
+
 class UnmadeWeightsError(RuntimeError):
     """A lazy layer waits for its first input; nothing was tried."""
 
@@ -60,13 +66,14 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
     attempts: list[tuple[str, Failure]] = []
     blockers: tuple[Blocker, ...] = ()
     scouted: Captured | None = None
+    sides: tuple[Captured, ...] = ()
     with _frozen(owner(loaded.module)), _quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # advice to torch's own users; ours are findings
         for strategy in catalogue().values():
             if not strategy.takes(loaded):
                 continue
             try:
-                return with_lasting_chance(_with_detours(_run(strategy, loaded), attempts))
+                return _finished(_with_detours(_run(strategy, loaded), attempts))
             except Exception as error:  # what a model does is evidence, never our exception
                 attempts.append((strategy.name, failure(error)))
             # Out of the handler: what the model itself raises has nothing to do with that error.
@@ -74,15 +81,19 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
             if len(attempts) == 1:  # no strategy can trace what does not run
                 ended = _refused(loaded, attempts) or _later(strategy, loaded)
             if ended is not None:
-                return ended
+                return _at_home(ended)
             if _is_about_an_offer(loaded, attempts[-1][1]):  # with less offered it may do
                 break
             if attempts[-1][1].kind == UnreadQuantisedError.__name__:  # nor does anybody else know
                 break
         else:
-            blockers, scouted = scout(loaded)
-            scouted = None if scouted is None else with_lasting_chance(scouted)
-    return CaptureFailed(loaded, tuple(attempts), blockers=blockers, scouted=scouted)
+            asked = [failed for _, failed in attempts if failed.kind == _ASKED and failed.location]
+            stopped = [failed.location for failed in asked[:1] if failed.location]
+            blockers, scouted, sides = scout(loaded, stopped)
+            scouted = None if scouted is None else _finished(scouted)
+    return CaptureFailed(
+        loaded, tuple(attempts), blockers=blockers, scouted=scouted, sides=sides
+    )
 
 
 def _run(strategy: Strategy, loaded: Loaded) -> Captured:
@@ -95,9 +106,32 @@ def _run(strategy: Strategy, loaded: Loaded) -> Captured:
                 continue
 
 
+def _at_home(ended: Captured | CaptureFailed) -> Captured | CaptureFailed:
+    """A model that refuses its example since a device is not there, looked at where the inputs are."""
+    if isinstance(ended, Captured) or ended.eager is None:
+        return ended
+    with at_home(ended.loaded) as places:
+        again = _refused(ended.loaded, ())
+        if again is not None or not places:
+            return ended
+        found = capture(ended.loaded)
+    blockers = [Blocker(Asked.DEVICE, ended.eager.text, place) for place in places]
+    if isinstance(found, CaptureFailed):
+        return replace(  # type: ignore[no-any-return]
+            found, eager=ended.eager, blockers=(*blockers, *found.blockers)
+        )
+    seen = replace(found, strategy="scout")  # nothing of it is proven
+    return replace(ended, blockers=tuple(blockers), scouted=seen)  # type: ignore[no-any-return]
+
+
 def _later(strategy: Strategy, loaded: Loaded) -> Captured | None:
     captured = after_first_call(loaded, functools.partial(_run, strategy))
-    return None if captured is None else with_lasting_chance(captured)
+    return None if captured is None else _finished(captured)
+
+
+def _finished(captured: Captured) -> Captured:
+    """With what only another look at the model tells."""
+    return with_lines(with_lasting_chance(captured))
 
 
 def _whole(captured: Captured) -> Captured:
@@ -120,8 +154,7 @@ def _with_detours(captured: Captured, attempts: Sequence[tuple[str, Failure]]) -
     """A capture that translated NumPy, which our own recorder cannot, and where it stands."""
     if captured.loaded is None or captured.strategy != "torch.export strict" or not attempts:
         return captured
-    met, _ = scout(captured.loaded)
-    arrays = tuple(blocker for blocker in met if blocker.asked is Asked.NUMPY)
+    arrays = tuple(blocker for blocker in scout(captured.loaded).blockers if blocker.asked is Asked.NUMPY)
     return replace(captured, detours=arrays)  # type: ignore[no-any-return]
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -18,8 +18,7 @@ import torch
 
 from onnxpert.capture.forgetting import forgetting
 from onnxpert.capture.places import user_frames
-from onnxpert.capture.state import restore, snapshot
-from onnxpert.core.belongings import Table, of_variables
+from onnxpert.core.belongings import Table, of_code, user_modules
 from onnxpert.core.source import location, ownership
 from onnxpert.core.statement import write_of
 from onnxpert.core.types import Deed, Done, Location
@@ -72,21 +71,24 @@ class Deeds:
         self._assigned: dict[str, Location] = {}  # where it was given what it had at the end
         self._begun: set[str] = set()  # what was given an empty container, for others to fill
 
-    def note(self, deed: Deed, what: str, at: Location | None) -> None:
+    def note(self, deed: Deed, what: str, at: Location | None, *, guessed: bool = False) -> None:
         key = (deed, what, at.file if at else "", at.line if at else 0)
-        self._seen.setdefault(key, Done(deed, what, at))
+        self._seen.setdefault(key, Done(deed, what, at, guessed))
 
     def done(self, written: list[str], owners: Owners = _NOBODYS) -> tuple[Done, ...]:
         """All of it; `written` names the attributes that were found to have changed, `owners` the
         classes of those that are not the modules' own."""
-        attributes = [Done(Deed.ATTRIBUTE, name, self._place(name, owners)) for name in written]
+        attributes = [self._attribute(name, owners) for name in written]
         return (*self._seen.values(), *attributes)
 
-    def _place(self, name: str, owners: Owners) -> Location | None:
+    def _attribute(self, name: str, owners: Owners) -> Done:
         """Where an attribute was assigned; where a container is changed, the source has to tell."""
         assigned = self._assigned.get(name)
         if assigned is not None and name not in self._begun:
-            return assigned
+            return Done(Deed.ATTRIBUTE, name, assigned)
+        return Done(Deed.ATTRIBUTE, name, self._place(name, assigned, owners), guessed=True)
+
+    def _place(self, name: str, assigned: Location | None, owners: Owners) -> Location | None:
         path, _, attribute = name.rpartition(".")
         part = next((p for n, p in self._root.named_modules() if n == path), None)
         kind, attribute = owners.get(name, (type(part) if part is not None else None, attribute))
@@ -94,7 +96,7 @@ class Deeds:
         if found is None and assigned is None:
             found = _written_by(kind, attribute, path)
         if found is None and assigned is None:
-            files = [str(module.__file__) for module in _user_modules(self._root)]
+            files = [str(module.__file__) for module in user_modules(self._root)]
             others = (write_of(file, attribute, path, attribute=True) for file in files)
             found = next((place for place in others if place is not None), None)
         return found or assigned
@@ -102,13 +104,10 @@ class Deeds:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """While on, everything of the kind is noted, and does what it always does."""
-        modules = _user_modules(self._root)
-        before = [(module, snapshot(_Globals(module))) for module in modules]
-        held = [of_variables(_Globals(module).__dict__.items()) for module in modules]
+        modules = user_modules(self._root)
+        held = of_code(self._root)
         with ExitStack() as stack:
-            # Last of all, when nothing is watched any more.
-            stack.callback(self._look_deeper, [table for tables in held for table in tables])
-            stack.callback(self._look_back, before)
+            stack.callback(self._look_back, held)  # last of all, when nothing is watched any more
             stack.enter_context(forgetting(modules))
             self._watch_calls(stack, modules)
             self._dated(stack, modules)
@@ -165,21 +164,15 @@ class Deeds:
 
         return assign
 
-    def _look_back(self, before: list[tuple[ModuleType, dict[str, Any]]]) -> None:
+    def _look_back(self, held: list[Table]) -> None:
         """A variable may be met where it is imported, and is written where it is made."""
-        files = [str(getattr(module, "__file__", "")) for module, _ in before]
-        for module, seen in before:
-            for name in _put_back(module, seen):
-                places = (write_of(file, name) for file in files)
-                place = next((found for found in places if found is not None), None)
-                self.note(Deed.GLOBAL, name, place)
-
-    def _look_deeper(self, held: list[Table]) -> None:
-        """What the objects in those variables hold."""
+        files = [str(module.__file__) for module in user_modules(self._root)]
         for table in held:
             for change in table.changes():
                 at = _written_by(change.owner, change.attribute, "")
-                self.note(Deed.GLOBAL, change.name, at)
+                places = (write_of(file, change.attribute) for file in files)
+                at = at or next((found for found in places if found is not None), None)
+                self.note(Deed.GLOBAL, change.name, at, guessed=True)
             table.restore()
 
 
@@ -196,26 +189,6 @@ def _written_by(
     return None
 
 
-class _Globals:
-    """The variables of a Python module that its author made: never the interpreter's own."""
-
-    def __init__(self, module: ModuleType) -> None:
-        self.__dict__.update(
-            {name: value for name, value in vars(module).items() if not name.startswith("__")}
-        )
-
-
-def _put_back(module: ModuleType, before: dict[str, Any]) -> Iterator[str]:
-    """The variables that changed, each as it was again; what is new was imported, or is kept."""
-    now = _Globals(module)
-    known = {name: value for name, value in now.__dict__.items() if name in before}
-    now.__dict__.clear()
-    now.__dict__.update(known)
-    for name in restore(now, before):
-        setattr(module, name, before[name][0])
-        yield name
-
-
 def _asked_by_user(*, directly: bool = False) -> bool:
     """Whether the call comes from the user's own code, by way of the standard library at most."""
     frame = sys._getframe(2)
@@ -230,24 +203,3 @@ def _asked_by_user(*, directly: bool = False) -> bool:
             return False
         frame = frame.f_back  # type: ignore[assignment]
     return False
-
-
-def _user_modules(root: torch.nn.Module) -> list[ModuleType]:
-    """The Python modules of the user's that the model is written in, and those these import from."""
-    names = {type(part).__module__ for part in root.modules()}
-    found = {name: module for name in names if (module := _users(name)) is not None}
-    for module in list(found.values()):
-        for value in vars(module).values():
-            is_code = isinstance(value, (FunctionType, type))
-            name = value.__module__ if is_code else getattr(value, "__name__", "")
-            if isinstance(value, ModuleType) or is_code:
-                other = _users(name)
-                if other is not None:
-                    found.setdefault(name, other)
-    return list(found.values())
-
-
-def _users(name: str) -> ModuleType | None:
-    module = sys.modules.get(name or "")
-    file = getattr(module, "__file__", None)
-    return module if file and ownership(file) == _USER else None

@@ -31,7 +31,7 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
     leaves = fed(loaded)
     deeds = Deeds(owner(loaded.module) or flat)
     with (
-        untouched(owner(loaded.module)) as changes,
+        untouched(owner(loaded.module), code=strict) as changes,
         deeds.watching() if not strict else nullcontext(),  # bytecode that is read does nothing
         warnings.catch_warnings(record=True) as said,
         guards_with_places(),

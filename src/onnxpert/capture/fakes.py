@@ -14,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from onnxpert.capture.alike import LIKE
+from onnxpert.capture.drawn import DRAWN
 from onnxpert.capture.open_sizes.cutting import cut
 from onnxpert.capture.open_sizes.packed import PACKED
 from onnxpert.capture.open_sizes.squeezing import squeezed, squeezed_dim, squeezed_dims
@@ -340,6 +341,7 @@ def _diagonal_filled(input: Tensor, *_: Any, **__: Any) -> Any:
 
 FAKES: dict[Any, Callable[..., Any]] = {
     **LIKE,
+    **DRAWN,
     **PACKED,
     **WHOLE,
     **ROUNDING,

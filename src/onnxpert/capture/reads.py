@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxpert.core.source import ownership
@@ -62,7 +63,15 @@ def as_text(note: Callable[[Location | None], None], place: Callable[[], Any]) -
         note(place())
         return str(symbol)
 
+    def written_out(tensor: torch.Tensor, spec: str) -> str:
+        # `f"{loss:.3f}"`, which a tensor answers by way of its only value.
+        if not spec or tensor.dim():
+            return torch.Tensor.__format__(tensor, spec)
+        note(place())
+        return str(tensor)
+
     with ExitStack() as stack:
+        stack.enter_context(patch.object(FakeTensor, "__format__", written_out))
         for kind in (torch.SymInt, torch.SymFloat):
             for name in ("__str__", "__repr__"):
                 stack.enter_context(patch.object(kind, name, noting(getattr(kind, name))))

@@ -2,8 +2,8 @@
 
 torch tries to solve every question about sizes; with a few quotients in it, that can take minutes.
 Here such a question is answered by the example's sizes and kept as an assumption, which the proof
-tries to break like any other. `ShapeEnv.evaluate_expr`, `ShapeGuard` and `_get_sloc` are torch's own;
-tried on torch 2.13 and 2.15."""
+tries to break like any other. `ShapeEnv.evaluate_expr`, `ShapeGuard`, `_get_sloc` and
+`FloorDiv` are torch's own; tried on torch 2.13 and 2.15."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import sympy
 import torch
 from torch._guards import ShapeGuard
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy.functions import FloorDiv
 
 Expr: TypeAlias = Any  # sympy.Expr
 Number: TypeAlias = bool | int | float
@@ -85,21 +86,42 @@ def frugally() -> Iterator[None]:
 def quotients_as_they_are() -> Iterator[None]:
     """While on, a long quotient that a factor is cancelled from is not rewritten beyond that.
 
-    `FloorDiv` asks sympy to simplify what is left, which takes minutes where sizes go through
-    many layers, and finds nothing that the division has not."""
+    `FloorDiv` asks sympy to simplify what is left, and for what two sums have in common, which takes
+    minutes where sizes go through many layers, and finds nothing that the division has not."""
     library: Any = sympy
     plain = library.simplify
+    quotients: Any = FloorDiv
+    evaluated = quotients.eval
 
     def simplify(expr: Expr, *rest: Any, **options: Any) -> Any:
         if isinstance(expr, sympy.Expr) and is_long(expr):
             return sympy.expand_mul(expr, deep=False)
         return plain(expr, *rest, **options)
 
+    def quotient(base: Expr, divisor: Expr) -> Any:
+        if not isinstance(divisor, sympy.Add):
+            return evaluated(base, divisor)
+        times = _times(base, divisor)
+        if times is not None:
+            return sympy.floor(times)
+        return None if is_long(base + divisor) else evaluated(base, divisor)
+
     library.simplify = simplify
+    quotients.eval = staticmethod(quotient)
     try:
         yield
     finally:
         library.simplify = plain
+        quotients.eval = evaluated
+
+
+def _times(sum_of_sizes: Expr, other: Expr) -> Expr | None:
+    """How often a sum is the other, where each of its terms is as often the other's."""
+    one, two = sum_of_sizes.as_coefficients_dict(), other.as_coefficients_dict()
+    if one.keys() != two.keys():
+        return None
+    found = {one[term] / two[term] for term in one}
+    return found.pop() if len(found) == 1 else None
 
 
 def _evaluated(

@@ -8,6 +8,7 @@ so there is nothing to recompose later. Private torch APIs used here were tried 
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -20,9 +21,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from onnxpert.capture.autocast import Autocast
 from onnxpert.capture.custom import Custom, Mark
 from onnxpert.capture.fakes import FAKES
+from onnxpert.capture.index_ranges import settled_comparison
 from onnxpert.capture.inner import bodies
 from onnxpert.capture.open_sizes.derived import with_own_sizes
+from onnxpert.capture.open_sizes.lone import forget_lone, note_lone
 from onnxpert.capture.open_sizes.packed import known_number
+from onnxpert.capture.outcomes import Outcomes
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.quantised.calls import Quantisation
 from onnxpert.capture.reasoning import Frugal
@@ -32,6 +36,11 @@ from onnxpert.core.types import GraphInput, InputKind, Location
 
 aten = torch.ops.aten
 _READS_VALUE = frozenset({aten._local_scalar_dense.default, aten.item.default})
+# Who reads a lone number, and what is made of it where that is known.
+_KNOWN_OF: dict[Any, Callable[[Any], Any]] = {
+    **dict.fromkeys(_READS_VALUE, lambda known: known),
+    aten.is_nonzero.default: bool,
+}
 _CONSTANT_ELEMENTS = 4096
 _FEW_ELEMENTS = 64
 _WATCHED = 512
@@ -82,6 +91,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.custom = Custom(self, whole)
         self.quantised = Quantisation(self)
         self.autocast = Autocast(self)
+        self._outcomes = Outcomes()
         self.reads: list[Location | None] = []  # where Python took a value that only the data know
         self.texts: list[Location | None] = []  # ... and where it made a text of one
         self.watch: Callable[[], None] | None = None  # called every so many nodes
@@ -140,8 +150,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self._stand_in(args[0])
         args = _map(args, self._stand_in)
         kwargs = {key: _map(value, self._stand_in) for key, value in kwargs.items()}
-        if func in _READS_VALUE and (known := self._number(args[0])) is not None:
-            return known
+        if func is aten.item.default:  # torch never comes by it until its decompositions are loaded
+            func = aten._local_scalar_dense.default
+        if func in _KNOWN_OF and (known := self._number(args[0])) is not None:
+            return _KNOWN_OF[func](known)
         if func in _READS_VALUE:
             self.reads.append(self.place())
         if torch.Tag.inplace_view in func.tags:
@@ -161,15 +173,28 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _recorded(self, func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
         """A call that is an operator and nothing else."""
-        make = FAKES.get(func)
-        out = NotImplemented if make is None else make(*args, **kwargs)
-        if out is NotImplemented:
-            out = func(*args, **kwargs)
+        out = self._outcome(func, args, kwargs)
         if self._is_new(out):
             out = with_own_sizes(out, self.fake_mode.shape_env)
-        if self.worth_recording(func, out):
+        if func is aten.slice.Tensor and _is_whole(*args):
+            # Of a size that is a number torch does not even make the call.
+            self._remember(out, self.reference(args[0]))
+        elif self.worth_recording(func, out):
             self.write(func, args, kwargs, out)
             self._propagate(func, args, kwargs, out)
+        return out
+
+    def _outcome(self, func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        make = FAKES.get(func)
+        out = NotImplemented if make is None else make(*args, **kwargs)
+        if out is not NotImplemented:
+            return out
+        key = self._outcomes.key(func, args, kwargs)
+        out = NotImplemented if key is None else self._outcomes.again(key)
+        if out is NotImplemented:
+            out = func(*args, **kwargs)
+            if key is not None:
+                self._outcomes.keep(key, out)
         return out
 
     def _is_new(self, out: Any) -> bool:
@@ -179,7 +204,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _number(self, tensor: Any) -> Any | None:
         """What a tensor holds, where that is known without running anything."""
         if id(tensor) not in self._constants:
-            return known_number(tensor)
+            settled = settled_comparison(self._nodes.get(id(tensor)))
+            return known_number(tensor) if settled is None else settled
         with unset_fake_temporarily():
             return self._constants[id(tensor)].item()
 
@@ -301,6 +327,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for value in _tensors((args, tuple(kwargs.values()))):
                 self._forget(value)
             return
+        note_lone(func, args, kwargs, out, self._constants)
         if not isinstance(out, torch.Tensor) or torch.Tag.nondeterministic_seeded in func.tags:
             return
         tensors = list(_tensors((args, tuple(kwargs.values()))))
@@ -325,6 +352,15 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _forget(self, value: torch.Tensor) -> None:
         for node in self._by_storage.get(value.untyped_storage()._cdata, []):
             self._constants.pop(id(node.meta["val"]), None)
+            forget_lone(node.meta["val"])
+
+
+def _is_whole(
+    _: torch.Tensor, __: int = 0, start: Any = None, end: Any = None, step: Any = 1
+) -> bool:
+    """`x[:]`, which is x."""
+    ends = end is None or (type(end) is int and end == sys.maxsize)
+    return ends and step == 1 and (start is None or (type(start) is int and start == 0))
 
 
 def _map(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -21,19 +21,24 @@ class Changes:
 
 
 @contextmanager
-def untouched(module: object, *, buffers: bool = False) -> Iterator[Changes]:
-    """Whatever the block does to the module's attributes (and, on request, buffers) is undone."""
+def untouched(
+    module: object, *, buffers: bool = False, code: bool = True
+) -> Iterator[Changes]:
+    """Whatever the block does to the module's attributes is undone; so is, unless somebody else sees
+    to it, what it does to the variables of the user's code and, on request, to buffers."""
     changes = Changes()
     if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
         yield changes
         return
     before = [(name, part, snapshot(part)) for name, part in module.named_modules()]
     held = belongings.of_model(module)
+    variables = belongings.of_code(module) if code else []
     # Quantised ones cannot all be copied, and nothing writes to them.
     plain = [b for b in module.buffers() if not b.is_quantized] if buffers else []
     kept = [(b, b._version, b.detach().clone()) for b in plain]
-    # `weight.data = ...` leaves the tensor and changes what is in it.
-    contents = [(t, t.data) for t in (*module.parameters(), *module.buffers())]
+    # `weight.data = ...` leaves the tensor and changes what is in it, which its storage tells.
+    held_by = (*module.parameters(), *module.buffers())
+    contents = [(t, t.data) for t in held_by if t.layout is torch.strided]
     try:
         yield changes
     finally:
@@ -44,6 +49,8 @@ def untouched(module: object, *, buffers: bool = False) -> Iterator[Changes]:
             for change in table.changes():
                 changes.attributes.append(change.name)
                 changes.owners[change.name] = (change.owner, change.attribute)
+            table.restore()
+        for table in variables:
             table.restore()
         for tensor, content in contents:
             if tensor.untyped_storage()._cdata != content.untyped_storage()._cdata:

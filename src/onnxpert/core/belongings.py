@@ -1,4 +1,5 @@
-"""What a model holds beside its tensors, however deep: lists, dictionaries, objects, class attributes.
+"""What a model and the code it is written in hold, however deep: lists, dictionaries, objects, class
+attributes, variables of Python modules and of functions.
 
 A call may change any of them, and then the model is another one at the next call."""
 
@@ -6,10 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from types import FunctionType, ModuleType
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from onnxpert.core.source import ownership
@@ -17,7 +20,9 @@ from onnxpert.core.source import ownership
 _CONTAINERS = (dict, list, set, deque, OrderedDict, defaultdict, Counter)
 _MOST = 4096  # tables in one model; and items of a table that are looked into
 _DEEPEST = 6
-_LIBRARY = 2  # 3 would be the user's own
+_LIBRARY, _USER = 2, 3
+_HOOKS = ("_hooks", "_hooks_with_kwargs")
+_WRAPPERS = (staticmethod, classmethod, property, MethodType, partial)
 _MODULES = "torch.nn.modules.module"
 _REGISTRIES = frozenset({"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"})
 
@@ -55,6 +60,14 @@ class Table:
     def is_changed(self) -> bool:
         return bool(self.changes())
 
+    def renew(self) -> None:
+        """What it holds now is what it held before, from here on."""
+        if self.is_changed():
+            self._before = self._now().copy()
+
+    def _now(self) -> Any:
+        return self._held
+
     def restore(self) -> None:
         if _same(self._held, self._before):
             return
@@ -73,8 +86,11 @@ class ClassTable(Table):
         self._kind = kind
 
     def changes(self) -> list[Change]:
-        self._held = _of_class(self._kind)
+        self._held = self._now()
         return super().changes()
+
+    def _now(self) -> Any:
+        return _of_class(self._kind)
 
     def restore(self) -> None:
         now = _of_class(self._kind)
@@ -85,6 +101,43 @@ class ClassTable(Table):
                 setattr(self._kind, key, value)
 
 
+class ModuleTable(Table):
+    """The variables of a Python module that its author made; what is new was imported, or is kept."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__(_of_module(module), "", None, "")
+        self._module = module
+
+    def changes(self) -> list[Change]:
+        now, before = self._now(), self._before.items()
+        return [Change(key, None, key) for key, value in before if now.get(key, _NONE) is not value]
+
+    def restore(self) -> None:
+        for change in self.changes():
+            self._set(change.name, self._before[change.name])
+
+    def _now(self) -> Any:
+        return _of_module(self._module)
+
+    def _set(self, name: str, value: Any) -> None:
+        setattr(self._module, name, value)
+
+
+class ClosureTable(ModuleTable):
+    """The variables that a function has of the one it was made in: `nonlocal count`."""
+
+    def __init__(self, function: FunctionType) -> None:
+        Table.__init__(self, _of_closure(function), "", None, "")
+        self._function = function
+
+    def _now(self) -> Any:
+        return _of_closure(self._function)
+
+    def _set(self, name: str, value: Any) -> None:
+        place = self._function.__code__.co_freevars.index(name)
+        (self._function.__closure__ or ())[place].cell_contents = value
+
+
 def of_model(model: Any) -> list[Table]:
     """Everything that the modules of a model hold, and their classes."""
     walk = _Walk()
@@ -93,7 +146,7 @@ def of_model(model: Any) -> list[Table]:
     for path, part in parts:
         prefix = f"{path}." if path else ""
         for key, value in list(vars(part).items()):
-            if key not in _REGISTRIES and not key.endswith(("_hooks", "_hooks_with_kwargs")):
+            if key not in _REGISTRIES and not key.endswith(_HOOKS):
                 walk.look(value, prefix + key, type(part), key)
     kinds = dict.fromkeys(kind for _, part in parts for kind in type(part).__mro__)
     for kind in kinds:
@@ -104,13 +157,48 @@ def of_model(model: Any) -> list[Table]:
     return walk.found
 
 
-def of_variables(variables: Iterable[tuple[str, Any]]) -> list[Table]:
-    """Everything that the variables of a Python module hold, its models apart."""
+def of_code(model: Any) -> list[Table]:
+    """The variables of the code that a model is written in, and all that they hold; what the model
+    itself holds is left to `of_model`."""
     walk = _Walk()
-    for name, value in variables:
-        if not any(kind.__module__ == _MODULES for kind in type(value).__mro__):
+    parts = list(model.modules())
+    walk.seen |= {id(each) for part in parts for each in _with_held(part)}
+    for module in user_modules(model):
+        walk.found.append(ModuleTable(module))
+        for name, value in _of_module(module).items():
             walk.look(value, name, None, name)
+    for part in parts:
+        walk.look_into_code(type(part))
+        for key, hooks in vars(part).items():
+            for hook in hooks.values() if key.endswith(_HOOKS) and hooks else ():
+                walk.look_into_code(hook)
     return walk.found
+
+
+def user_modules(model: Any) -> list[ModuleType]:
+    """The Python modules of the user's that a model is written in, and those these import from."""
+    names = {kind.__module__ for part in model.modules() for kind in type(part).__mro__}
+    found = {name: module for name in names if (module := _users(name)) is not None}
+    for module in list(found.values()):
+        for value in list(vars(module).values()):
+            is_code = isinstance(value, (FunctionType, type))
+            name = value.__module__ if is_code else getattr(value, "__name__", "")
+            if isinstance(value, ModuleType) or is_code:
+                other = _users(name)
+                if other is not None:
+                    found.setdefault(name, other)
+    return list(found.values())
+
+
+def _users(name: str) -> ModuleType | None:
+    module = sys.modules.get(name or "")
+    file = getattr(module, "__file__", None)
+    return module if file and ownership(file) == _USER else None
+
+
+def _with_held(part: Any) -> Iterator[Any]:
+    yield part
+    yield from (value for value in vars(part).values() if type(value) in _CONTAINERS)
 
 
 class _Walk:
@@ -133,11 +221,75 @@ class _Walk:
         elif type(value) is tuple:
             for each in _items(value):
                 self.look(each, name, owner, attribute, depth + 1)
-        elif _is_object(value):
+        elif isinstance(value, (FunctionType, type, *_WRAPPERS)):
+            self.look_into_code(value, depth)
+        elif _is_object(value) and not _is_module(value):
             self.seen.add(id(value))
             self.found.append(Table(vars(value), name, type(value), ""))
             for key, each in list(vars(value).items()):
                 self.look(each, f"{name}.{key}", type(value), key, depth + 1)
+
+
+    def look_into_code(self, code: Any, depth: int = 0) -> None:
+        """What the functions of a class, or one function, keep from call to call."""
+        code = _unwrapped(code)
+        if depth > _DEEPEST or len(self.found) >= _MOST or id(code) in self.seen:
+            return
+        if isinstance(code, type) and ownership(_file(code)) == _USER:
+            self.seen.add(id(code))
+            if not _is_module_class(code):  # whose attributes are those of the modules
+                self.found.append(ClassTable(code))
+                for key, value in _of_class(code).items():
+                    self.look(value, f"{code.__name__}.{key}", code, key, depth + 1)
+            for each in list(vars(code).values()):
+                if isinstance(_unwrapped(each), FunctionType):
+                    self.look_into_code(each, depth + 1)
+        elif isinstance(code, FunctionType) and ownership(code.__code__.co_filename) == _USER:
+            self.seen.add(id(code))
+            if code.__closure__:
+                self.found.append(ClosureTable(code))
+            if vars(code):  # step.calls += 1
+                self.found.append(Table(vars(code), code.__name__, None, ""))
+            for name, value in _kept_by(code):
+                self.look(value, name, None, name, depth + 1)
+
+
+def _unwrapped(code: Any) -> Any:
+    for name in ("__func__", "fget", "func"):  # of a method, a property, a partial
+        if isinstance(code, _WRAPPERS) and getattr(code, name, None) is not None:
+            code = getattr(code, name)
+    return code
+
+
+def _kept_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    yield from _of_closure(function).items()
+    code = function.__code__
+    given = function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    yield from zip(names[len(names) - len(given) :], given, strict=True)  # def f(x, seen={})
+    yield from (function.__kwdefaults__ or {}).items()
+    yield from vars(function).items()
+
+
+def _of_closure(function: FunctionType) -> dict[str, Any]:
+    found = {}
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+    for name, cell in cells:
+        with suppress(ValueError):  # nothing is in it yet
+            found[name] = cell.cell_contents
+    return found
+
+
+def _of_module(module: ModuleType) -> dict[str, Any]:
+    return {name: value for name, value in vars(module).items() if not name.startswith("__")}
+
+
+def _is_module(value: Any) -> bool:
+    return _is_module_class(type(value))
+
+
+def _is_module_class(kind: type) -> bool:
+    return any(each.__module__ == _MODULES for each in kind.__mro__)
 
 
 def _items(container: Any) -> Iterator[Any]:

@@ -65,25 +65,33 @@ def is_tensor(leaf: Any) -> TypeGuard[torch.Tensor]:
 
 
 def _walk(
-    tree: Tree, path: tuple[str, ...], above: frozenset[int], *, numbers: bool = True
+    tree: Tree,
+    path: tuple[str, ...],
+    above: frozenset[int],
+    *,
+    numbers: bool = True,
+    cached: bool = False,
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
     if is_tensor(tree) or (numbers and is_number(tree)):
         yield path, tree
-    elif type(tree) not in (list, tuple, dict) and is_cache(tree):
-        for inner_path, leaf in _parts(tree, (), above, numbers=numbers):
+    elif not cached and type(tree) not in (list, tuple, dict) and is_cache(tree):
+        # One cache may hold two, of the decoder's and of the encoder's: its names are the outer's.
+        for inner_path, leaf in _parts(tree, (), above, numbers=numbers, cached=True):
             yield (f"present.{cache_name(inner_path)}",), leaf
     else:
-        yield from _parts(tree, path, above, numbers=numbers)
+        yield from _parts(tree, path, above, numbers=numbers, cached=cached)
 
 
 def _parts(
-    tree: Tree, path: tuple[str, ...], above: frozenset[int], *, numbers: bool
+    tree: Tree, path: tuple[str, ...], above: frozenset[int], *, numbers: bool, cached: bool
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
     if id(tree) not in above:  # an object may hold itself
         children = _children(tree)
         inner = numbers if children is not None else False
         for key, child in _attributes(tree) if children is None else children:
-            yield from _walk(child, (*path, str(key)), above | {id(tree)}, numbers=inner)
+            yield from _walk(
+                child, (*path, str(key)), above | {id(tree)}, numbers=inner, cached=cached
+            )
 
 
 def _children(tree: Tree) -> list[tuple[Any, Any]] | None:

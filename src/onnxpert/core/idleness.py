@@ -13,7 +13,7 @@ def is_idle(node: fx.Node) -> bool:
     is skipped at random in training."""
     schema = getattr(node.target, "_schema", None)
     shape: Any = getattr(node.meta.get("val"), "shape", None)
-    if schema is None or schema.is_mutable or shape is None:
+    if schema is None or schema.is_mutable or shape is None or node.meta.get("taken_out"):
         return False
     # A size that only the data know may be used without a call.
     return all(isinstance(size, int) for size in shape) and all(map(is_idle, node.users))

@@ -50,6 +50,8 @@ _LAYERS = tuple(
     for parts in (("torch", "nn", "modules"), ("torch", "ao", "nn"))
 )
 _PLUMBING = ("module.py", "container.py")
+# Its classes check what they are given before they compute: `if not valid.all(): raise ValueError`.
+DISTRIBUTIONS = os.sep + os.path.join("torch", "distributions") + os.sep
 
 
 @functools.cache

@@ -43,6 +43,25 @@ def statement(place: Location) -> Statement | None:
     return found
 
 
+def leads_elsewhere(place: Location, answer: bool) -> bool:
+    """Whether the condition at a place, answered the other way, leads to code that does something: a
+    side that only raises does not."""
+    tree = _tree(place.file)
+    for node in ast.walk(tree) if tree is not None else ():
+        test = getattr(node, "test", None) if type(node) in _KINDS else None
+        if not isinstance(test, ast.expr) or not _covers(test, place):
+            continue
+        if isinstance(node, ast.IfExp):
+            return any(isinstance(each, ast.Call) for each in ast.walk(node.orelse if answer else node.body))
+        if isinstance(node, ast.If) and answer and not node.orelse:
+            return isinstance(node.body[-1], (ast.Return, ast.Continue, ast.Break))
+        if isinstance(node, ast.If):
+            side = node.orelse if answer else node.body
+            return not all(isinstance(each, (ast.Raise, ast.Pass)) for each in side)
+        return isinstance(node, ast.While) and not answer
+    return False
+
+
 def _holds(test: ast.expr, place: Location) -> bool:
     """Whether a place is within an expression of which its line may hold only a part."""
     return (

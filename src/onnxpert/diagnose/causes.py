@@ -86,6 +86,8 @@ _BY_KIND = {_SHAPELESS: Cause.SHAPE, _UNREAD: Cause.QUANTISED}
 def cause(failed: CaptureFailed) -> Cause:
     if failed.loaded.problems or evidence(failed).kind in _SAID_OF_LOADED:
         return Cause.PROBLEM
+    if any(one.asked is Asked.DEVICE for one in failed.blockers):
+        return Cause.DEVICE
     if failed.eager is not None:
         if failed.casts:
             return Cause.DTYPE

@@ -19,7 +19,7 @@ from onnxpert.core.types import (
 )
 from onnxpert.diagnose import catalogue as rules
 from onnxpert.diagnose import diagnose
-from onnxpert.engine.offers import asked_for, doubted, narrowed, tie, tied
+from onnxpert.engine.offers import asked_for, doubted, is_but_one, narrowed, tie, tied
 from onnxpert.engine.walk import Walk
 from onnxpert.engine.withdrawals import after_proof, after_refusal, without
 from onnxpert.lower.nan_keeping import BLIND
@@ -49,6 +49,8 @@ def _looked_at_closer(
         return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]
     if not loaded.doubted and _has_other_sides(walk, loaded, verified):
         return replace(loaded, thorough=True)  # type: ignore[no-any-return]
+    if not loaded.as_written and _flows_otherwise(walk, loaded, lowered, verified, crossed):
+        return replace(loaded, as_written=True, doubted=frozenset())  # type: ignore[no-any-return]
     if not loaded.keeps_nan and _passes_over_nan(lowered, verified):
         return replace(loaded, keeps_nan=True)  # type: ignore[no-any-return]
     return None
@@ -81,14 +83,16 @@ def _passes_over_nan(lowered: Lowered, verified: Verified) -> bool:
 def _with_fewer_sizes(
     walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
 ) -> Loaded | None:
-    offered = [one for one in crossed if not asked_for(loaded, lowered, one.boundary)]
-    if offered:
-        for finding in diagnose(offered[0]):
+    for one in crossed:
+        asked = asked_for(loaded, lowered, one.boundary)
+        if asked and not is_but_one(loaded, lowered, one.boundary):
+            continue
+        fewer = narrowed(loaded, lowered, one.boundary)
+        severity = Severity.WARNING if asked else Severity.INFO
+        for finding in diagnose(one):
             cure = "narrow-offered-dimension"
-            walk.findings.append(
-                replace(finding, severity=Severity.INFO, repaired=True, repair=cure)
-            )
-        return narrowed(loaded, lowered, offered[0].boundary)
+            walk.findings.append(replace(finding, severity=severity, repaired=True, repair=cure))
+        return fewer
     pair = tie(loaded, lowered, verified)
     if pair is not None:
         walk.learn(pair)
@@ -106,6 +110,19 @@ def _rolled_wrongly(captured: object, verified: Verified, crossed: Sequence[Cros
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
     unexplained = any(id(row) not in explained for row in failed)
     return isinstance(captured, Captured) and bool(captured.inferred) and unexplained
+
+
+def _flows_otherwise(
+    walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
+) -> bool:
+    """Whether a model with branches or loops is wrong at a size that was asked for."""
+    captured = walk.captured
+    if not isinstance(captured, Captured) or not (captured.branches or captured.inferred):
+        return False
+    if any(asked_for(loaded, lowered, one.boundary) for one in crossed):
+        return True
+    failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
+    return bool(failed) and not crossed
 
 
 def _has_other_sides(walk: Walk, loaded: Loaded, verified: Verified) -> bool:

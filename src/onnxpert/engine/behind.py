@@ -16,11 +16,24 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
     # That there is no lowering for what nothing could follow goes without saying.
     said = {(place.file, place.line) for place in calls}
     lowered = lower(captured.scouted, opset=plan.opset, ir_version=plan.ir_version)
-    return (
+    found = [
         *diagnose(captured.scouted),
         *(found for found in diagnose(lowered) if _line(found) not in said),
         *(found for one in bounds(captured.loaded, lowered) for found in diagnose(one)),
-    )
+    ]
+    for side in captured.sides:
+        lowered = lower(side, opset=plan.opset, ir_version=plan.ir_version)
+        for one in (*diagnose(side), *diagnose(lowered)):
+            known = {(other.rule, _line(other)) for other in found}
+            if _is_of_a_line(one) and _line(one) not in said and (one.rule, _line(one)) not in known:
+                found.append(one)
+    return tuple(found)
+
+
+def _is_of_a_line(finding: Finding) -> bool:
+    """Whether it is about what a line does, and not about what comes out of the whole."""
+    at = finding.location
+    return at is not None and not at.code.startswith(("def ", "class "))
 
 
 def _line(finding: Finding) -> tuple[str, int] | None:

@@ -64,12 +64,12 @@ def check(path: Path, name: str, *, run: bool, progress: Progress | None) -> Rep
     if run and checked.model is not None and not checked.blocked:
         absent = absence(target)
         lacking = _lacking(checked.model, here) if absent is not None else ""
-        if absent is not None:
-            checked.learn(replace(absent, runs_only=True, lacking=lacking))
         if not lacking:
             with checked.clock.stage("run") as notes:
                 notes.append(here.name)
-                ran = _run(checked, here)
+                ran, lacking = _run(checked, here)
+        if absent is not None:
+            checked.learn(replace(absent, runs_only=True, lacking=lacking))
     checked.learn(Tried(name, invalid, ran=ran and name != "onnx"))
     return _report(checked, ran, "" if here.name == name else here.name)
 
@@ -108,15 +108,25 @@ def _versions(proto: onnx.ModelProto, target: Target) -> list[Beyond]:
     return found
 
 
-def _run(checked: _Check, here: Target) -> bool:
-    """Whether it ran; what stood in the way is among the findings."""
+def _run(checked: _Check, here: Target) -> tuple[bool, str]:
+    """Whether it ran; what stood in the way is among the findings, or told where it says nothing of
+    the target: another runtime stands in, and refuses the file for reasons of its own."""
     refused, failed = attempt(checked.path, here)
     place = _place(checked.model, refused or failed)
+    if refused and here is not checked.target and not _is_same_runtime(checked.target, here):
+        return False, f"{here.name} refuses it: {refused}"
     if refused:
         stands_in = "" if here is checked.target else here.name
         checked.learn(Verified((), runtime_error=refused, location=place, refused_by=stands_in))
     checked.learn(Tried(here.name, failed=failed, location=place))
-    return not refused and not failed
+    return not refused and not failed, ""
+
+
+def _is_same_runtime(target: Target, here: Target) -> bool:
+    """Whether what one refuses to load the other does too: they share kernels, and so the loader."""
+    own = target.capabilities
+    kernels = here.capabilities.kernels(False)
+    return kernels is not None and kernels in (own.kernels(False), own.fallback(False))
 
 
 def _place(model: ir.Model | None, message: str) -> Location | None:

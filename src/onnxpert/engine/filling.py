@@ -44,9 +44,9 @@ def fill(
     They are a state dict, the path of a .safetensors or .pt file or of a folder, or a list of such.
     The file is replaced, or left as it is when `output` is given. One weight is in memory at a time.
     With `copy=False` none is: the file points into the .safetensors files, which must lie in its
-    folder. With the `model` that has these weights, and the arguments of a call, the filled file is
-    proven against it first. Raises ExportError, with every reason, when a key is missing or does not
-    fit, or when the file differs from the model."""
+    folder. With the `model` that has these weights (a fake one is given them) and the arguments of a
+    call, the filled file is proven against it first. Raises ExportError, with every reason, when a
+    key is missing or does not fit, or when the file differs from the model."""
     source = Path(fspath(path))
     destination = source if output is None else Path(fspath(output))
     limit = read_external_data(external_data)
@@ -67,7 +67,9 @@ def fill(
         lowered = Lowered(file, file.opset_imports.get("", 0))
         saved = save(lowered, destination, external_data=limit, pointing=pointing)
     try:
-        proof = _proof(saved.path, model, args, kwargs, clock) if model is not None else None
+        call = model, positional(args), dict(kwargs or {})
+        request = Request(*call, saved.path, weights=several(weights))
+        proof = _proof(request, saved.path, clock) if model is not None else None
         if proof is not None and not proof.ok:
             raise ExportError(_report(file, clock, findings, None, None, proof=proof))
         saved = publish(saved, destination)
@@ -76,12 +78,9 @@ def fill(
     return _report(file, clock, findings, saved, destination, proof=proof)
 
 
-def _proof(
-    path: Path, model: Any, args: Any, kwargs: Mapping[str, Any] | None, clock: Clock
-) -> Report:
+def _proof(request: Request, path: Path, clock: Clock) -> Report:
     from onnxpert.engine import pipeline
 
-    request = Request(model, positional(args), dict(kwargs or {}), path)
     with clock.stage("verify"):
         return pipeline.verify(request, path)
 

@@ -36,6 +36,16 @@ def absence(target: Target) -> Absent | None:
     return Absent(target.name, reason, target.install, target.stand_in) if reason else None
 
 
+def widened(target: Target, findings: Iterable[Finding]) -> list[Finding]:
+    """What was found, with what was said of a runtime that is not here said of the widened file."""
+    absent = absence(target)
+    if absent is None:
+        return list(findings)
+    said = set(diagnose(absent))
+    kept = [finding for finding in findings if finding not in said]
+    return [*diagnose(replace(absent, widened=True)), *kept]
+
+
 def runner(target: Target) -> Target:
     """What the proof runs on: the target, or what stands in for it."""
     return find(target.stand_in) if absence(target) is not None else target

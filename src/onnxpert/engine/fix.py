@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,16 @@ from onnxpert.core.source import ownership
 from onnxpert.core.types import Request, Safety, Severity, replace
 from onnxpert.engine import pipeline
 from onnxpert.engine.clock import Clock, Progress
-from onnxpert.engine.plain import agree, open_axes, outcomes, plain_export, quiet, traced
+from onnxpert.engine.plain import (
+    agree,
+    files_run,
+    multiples,
+    open_axes,
+    outcomes,
+    plain_export,
+    quiet,
+    traced,
+)
 from onnxpert.engine.sources import Prepared, prepare
 from onnxpert.load.substitutes import substituted
 from onnxpert.repair.codemod import Codemod
@@ -88,7 +97,7 @@ class _Job:
         )
 
     def look(self, contents: Contents) -> Mapping[Place, list[Seen]]:
-        """Run the model once, and note what every expression of its files is."""
+        """Run the model, and note what every expression of its files is."""
         key = tuple(contents.values())
         if key not in self._seen:
             self._seen[key] = self._look(contents)
@@ -104,12 +113,11 @@ class _Job:
         try:
             with substituted(contents, noting), quiet(), torch.no_grad():
                 prepared = self.load()
-                notes.inputs = {id(value): axes for value, axes in open_axes(prepared)}
-                notes.on = True
-                try:
-                    prepared.model(*prepared.args, **prepared.kwargs)
-                except Exception:  # what ran before it raised has been noted all the same
-                    return notes.seen
+                for call in multiples(prepared):
+                    notes.inputs = {id(value): axes for value, axes in open_axes(prepared, call)}
+                    notes.on = True
+                    with contextlib.suppress(Exception):  # what ran before it raised has been noted
+                        prepared.model(*call[0], **call[1])
         finally:
             notes.on = False
             delattr(builtins, NOTE)
@@ -137,10 +145,9 @@ def fix(
 
 def _fixed(job: _Job, consent: bool, clock: Clock) -> Fixed:
     with clock.stage("read"):
-        original = job.load()
-        contents = {
-            path: files.read(path).content for path in _own_files(job.source, original.model)
-        }
+        found = _own_files(job.source, job.load())
+        contents = {path: files.read(path).content for path in found}
+        original = job.load()  # the one that ran may remember it
     if not contents:
         raise UsageError(
             f"{job.source} has no Python of yours that could be mended",
@@ -150,7 +157,7 @@ def _fixed(job: _Job, consent: bool, clock: Clock) -> Fixed:
         before = pipeline.rehearse(job.request(original))
         goal = _Score.of(original).told(before)
     with clock.stage("rewrite") as notes:
-        sound = _sound(job, contents, _candidates(job, contents, before, goal, consent))
+        sound = _sound(job, contents, before, goal, consent)
         kept = _useful(job, contents, sound, before, goal)
         notes.append(", ".join(each.name for each in kept))
     if not kept:
@@ -187,63 +194,57 @@ class _Score:
         return _Score(self.traced, self.runs, *told)
 
 
-def _own_files(source: str, model: Any) -> Iterator[Path]:
-    """The user's files that the parts of the model are written in, the named one first."""
+def _own_files(source: str, prepared: Prepared) -> Iterator[Path]:
+    """The user's files that the model runs through, the named one first."""
     named = Path(source.partition(".py")[0] + ".py")
-    found = [named.resolve()] if named.is_file() else []
-    parts = model.modules() if hasattr(model, "modules") else [model]
-    for part in parts:
-        try:
-            file = inspect.getsourcefile(part if inspect.isroutine(part) else type(part))
-        except TypeError:  # made without a file
-            continue
-        if file and os.path.isfile(file) and ownership(file) == 3:
-            found.append(Path(file).resolve())
-    yield from dict.fromkeys(found)
+    own = (file for file in files_run(prepared) if os.path.isfile(file) and ownership(file) == 3)
+    found = [*([named] if named.is_file() else []), *map(Path, own)]
+    yield from dict.fromkeys(path.resolve() for path in found)
 
 
-def _candidates(
+def _sound(
     job: _Job, contents: Contents, before: Report, goal: _Score, consent: bool
 ) -> list[Codemod]:
-    """Those that change something, and cure a finding or may help torch along.
+    """Those with which the model computes what it did, and which cure a finding or may help torch along.
 
     One may make room for another: what was a number is a tensor then, and a branch on it a choice."""
     rules = {finding.rule for finding in before.findings}
     found: list[Codemod] = []
-    for _ in range(_GENERATIONS):
+    refused: list[Codemod] = []
+
+    def keeps(*more: Codemod) -> bool:
         try:
-            more = applicable(rewritten(contents, found, job.look), job.look)
-        except Exception:  # together they break the file; one by one they may not
-            break
-        new = [
-            each
-            for each in more
-            if each not in found
-            and (consent or each.safety is Safety.SAFE)
-            and (not goal.traced or not before.ok or goal.runs < 0 or rules & set(each.cures))
-        ]
-        if not new:
-            break
-        found += new
-    return found
-
-
-def _sound(job: _Job, contents: Contents, chosen: list[Codemod]) -> list[Codemod]:
-    """Those with which the model computes what it did."""
-    found: list[Codemod] = []
-
-    def keeps(each: Codemod) -> bool:
-        try:
-            new = job.afresh(rewritten(contents, [*found, each], job.look))
-            return agree(job.reference(_baseline(job, contents, [*found, each])), outcomes(new))
+            new = job.afresh(rewritten(contents, [*found, *more], job.look))
+            return agree(job.reference(_baseline(job, contents, [*found, *more])), outcomes(new))
         except Exception:  # it does not parse, load or run any more
             return False
 
-    for each in chosen:
-        here = rewritten(contents, found, job.look)
-        sound = each if keeps(each) else narrowed(here, each, job.look, keeps)
-        found += [sound] if sound else []
+    def wanted(each: Codemod) -> bool:
+        needed = not goal.traced or not before.ok or goal.runs < 0
+        return (consent or each.safety is Safety.SAFE) and (needed or bool(rules & {*each.cures}))
+
+    for _ in range(_GENERATIONS):
+        tried = {each.name for each in (*found, *refused)}
+        more = {each.name: each for each in _applicable(job, contents, found, refused)}
+        new = [each for name, each in more.items() if name not in tried and wanted(each)]
+        if not new:
+            break
+        for each in new:
+            here = rewritten(contents, found, job.look)
+            sound = each if keeps(each) else narrowed(here, each, job.look, keeps)
+            (found if sound else refused).append(sound or each)
+        if refused and keeps(*refused):  # one that needs the other
+            found, refused = [*found, *refused], []
     return found
+
+
+def _applicable(
+    job: _Job, contents: Contents, found: list[Codemod], refused: list[Codemod]
+) -> Iterator[Codemod]:
+    """What there is to change, also after changes that do not do alone."""
+    for chosen in (found, [*found, *refused]) if refused else (found,):
+        with contextlib.suppress(Exception):  # together they break the file
+            yield from applicable(rewritten(contents, chosen, job.look), job.look)
 
 
 def _useful(

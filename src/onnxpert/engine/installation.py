@@ -211,7 +211,7 @@ def _versions_apart(found: Iterable[Package]) -> Iterator[Problem]:
                 yield Problem(
                     f"{each.name} {each.version} needs {wish.name}{wish.specifier}, "
                     f"but {other.name} {other.version} is installed",
-                    _matching(each, other),
+                    _newer(wish, other) or _matching(each, other),
                 )
 
 
@@ -225,6 +225,17 @@ def _wishes(distribution: str) -> Iterator[tuple[Requirement, str]]:
             wish = Requirement(text)
             if wish.marker is None or wish.marker.evaluate({"extra": ""}):
                 yield wish, canonicalize_name(wish.name)
+
+
+def _newer(wish: Requirement, other: Package) -> str:
+    """The upgrade of a package that is too old, "" for one that is not.
+
+    An older version of whoever asks for it would fit as well, and be one that nobody here tested."""
+    from packaging.version import Version
+
+    floors = [each.version for each in wish.specifier if each.operator in (">=", ">", "~=")]
+    old = any(Version(other.version) < Version(floor) for floor in floors)
+    return f'pip install --upgrade "{other.name}{wish.specifier}"' if old else ""
 
 
 def _broken(found: Iterable[Package]) -> Iterator[Problem]:

@@ -35,7 +35,8 @@ def _sources(lowered: Lowered, boundary: Boundary) -> set[tuple[str, int]]:
 
 
 def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
-    """For each failure the assumption that it is beyond of, the plainest if there are several.
+    """For each failure the assumption that it is beyond of: of several, one that no size beyond of
+    which passed, and the plainest.
 
     What does not hold at the example either belongs to another side of a branch, unless it is that
     a size is not 1: a trace never sees that one."""
@@ -45,12 +46,18 @@ def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
         for boundary in lowered.boundaries
         if boundary.assumed.startswith("Ne(") or not broken(boundary, example)
     ]
+    passed = [row.sizes for row in verified.rows if row.verdict is Verdict.PASS]
+
+    def unlikelihood(boundary: Boundary) -> tuple[bool, bool, int]:
+        # torch itself asks whether sizes are not 0 or 1; a model compares them.
+        harmless = any(broken(boundary, sizes) for sizes in passed)
+        return harmless, "Ne(" in boundary.assumed, len(boundary.guard.expr)
+
     for row in verified.rows:
         if row.verdict is Verdict.FAIL:
             beyond = [boundary for boundary in held if broken(boundary, row.sizes)]
             if beyond:
-                # torch itself asks whether sizes are not 0 or 1; a model compares them.
-                first = min(beyond, key=lambda b: ("Ne(" in b.assumed, len(b.guard.expr)))
+                first = min(beyond, key=unlikelihood)
                 yield Crossed(first, row, first.guard.expr)
 
 
@@ -63,6 +70,18 @@ def asked_for(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
         for axis, spec in leaf.dims
         if (leaf.name, axis) in sources
     )
+
+
+def is_but_one(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
+    """Whether a size of 1 is all that is beyond it, and was not meant: what torch calls DYNAMIC is at
+    least 2, while who names a dimension means every size."""
+    sources = _sources(lowered, boundary)
+    specs = [
+        spec for leaf in loaded.leaves for axis, spec in leaf.dims if (leaf.name, axis) in sources
+    ]
+    meant = any(spec.name or spec.lower is not None for spec in specs)
+    is_one = boundary.assumed.startswith("Ne(") and _range(lowered, boundary) == (2, None)
+    return is_one and not meant
 
 
 def doubted(

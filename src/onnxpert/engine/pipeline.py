@@ -44,6 +44,7 @@ from onnxpert.engine.fitting import (
     narrower,
     repaired,
     runner,
+    widened,
 )
 from onnxpert.engine.foreign import foreign, stuck_functions, valueless
 from onnxpert.engine.installation import misfits
@@ -90,11 +91,12 @@ def rehearse(
 
 
 def verify(request: Request, path: Path, progress: Progress | None = None) -> Report:
-    """An ONNX file from anywhere against the user's model."""
+    """An ONNX file from anywhere against the user's model, with the weights that a fake one lacks."""
     walk = _start(request, progress)
     with walk.clock.stage("load"):
-        loaded = load(request)
+        loaded, filling = with_values(load(request), wished(request, keep=False))
     walk.learn(loaded)
+    walk.learn(filling)
     if not walk.blocked:
         with walk.clock.stage("verify"):
             walk.verified = prove(loaded, path, walk.runner)
@@ -261,6 +263,8 @@ def _lowered(walk: Walk, captured: Captured, loaded: Loaded) -> Loaded | None:
     walk.graph = drawn(walk.lowered.model)
     if not walk.blocked:
         walk.stand_in = stand_in(walk.lowered, walk.target, walk.runner)
+        if walk.stand_in is not None:
+            walk.findings = widened(walk.target, walk.findings)
         forget_inner_shapes(walk.lowered)
     return None
 

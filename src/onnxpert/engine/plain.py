@@ -7,13 +7,17 @@ import copy
 import inspect
 import io
 import logging
+import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, TypeAlias
 
 from onnxpert.core.flatten import flatten_outputs
 from onnxpert.engine.sources import Prepared
+
+Call: TypeAlias = tuple[list[Any], dict[str, Any]]
 
 _SEED = 0
 _FACTORS = (1.0, -1.0, 0.1, 10.0)  # of the example's values: other sides of comparisons
@@ -74,22 +78,47 @@ def _dynamic(prepared: Prepared) -> Any:
     return dims if names else None
 
 
-def open_axes(prepared: Prepared) -> Iterator[tuple[Any, tuple[int, ...]]]:
-    """The inputs, each with its axes that shall be dynamic: the first where none is named."""
+def open_axes(prepared: Prepared, call: Call) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """The inputs of a call, each with its axes that shall be dynamic: the first where none is named."""
     names = _names(prepared)
-    for name, value in _bound(prepared).arguments.items():
+    for name, value in _bound(prepared, call).arguments.items():
         yield value, tuple(names.get(name, ())) if names else (0,)
 
 
-def _bound(prepared: Prepared) -> inspect.BoundArguments:
+def _bound(prepared: Prepared, call: Call | None = None) -> inspect.BoundArguments:
+    args, kwargs = call or (prepared.args, prepared.kwargs)
     called = getattr(prepared.model, "forward", prepared.model)
-    return inspect.signature(called).bind(*prepared.args, **prepared.kwargs)
+    return inspect.signature(called).bind(*args, **kwargs)
 
 
 def _names(prepared: Prepared) -> Mapping[str, Mapping[int, str]]:
     """Input -> axis -> its name."""
     named = prepared.dynamic_shapes if isinstance(prepared.dynamic_shapes, Mapping) else {}
     return {name: axes for name, axes in named.items() if isinstance(axes, Mapping) and axes}
+
+
+def files_run(prepared: Prepared) -> Iterable[str]:
+    """The files whose functions a call of the model goes through, in the order of their first call."""
+    import torch
+
+    found: dict[str, None] = {}
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            found.setdefault(frame.f_code.co_filename)
+
+    before = sys.getprofile()
+    with (
+        quiet(),
+        torch.no_grad(),
+        contextlib.suppress(Exception),
+    ):  # it may end early: so does the list
+        sys.setprofile(note)
+        try:
+            prepared.model(*_copied(prepared.args), **_copied(prepared.kwargs))
+        finally:
+            sys.setprofile(before)
+    return found
 
 
 def outcomes(prepared: Prepared) -> list[list[Any] | None]:
@@ -118,12 +147,17 @@ def agree(expected: Sequence[Sequence[Any] | None], actual: Sequence[Sequence[An
     )
 
 
-def _trials(prepared: Prepared) -> Iterator[tuple[list[Any], dict[str, Any]]]:
+def multiples(prepared: Prepared) -> Iterator[Call]:
+    """The example, and multiples of it, which may go through other branches."""
     for factor in _FACTORS:
         yield (
             [_scaled(each, factor) for each in _copied(prepared.args)],
             {key: _scaled(each, factor) for key, each in _copied(prepared.kwargs).items()},
         )
+
+
+def _trials(prepared: Prepared) -> Iterator[Call]:
+    yield from multiples(prepared)
     named, bound = _names(prepared), _bound(prepared)
     given = dict(bound.arguments)
     names = list(dict.fromkeys(name for axes in named.values() for name in axes.values()))

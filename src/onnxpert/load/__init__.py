@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from onnxpert.core.collect import collect
 from onnxpert.core.types import InputLeaf, Loaded, Request
 from onnxpert.load import sources
-from onnxpert.load.cache_windows import apart, windowed
+from onnxpert.load.cache_windows import uncounted, windowed
 from onnxpert.load.copies import copied, is_partial
 from onnxpert.load.dynamic import read_wishes
 from onnxpert.load.examples import read_calibration, read_examples
@@ -30,11 +30,10 @@ def load(request: Request) -> Loaded:
     args, kwargs = own_example(model, request.args, request.kwargs)
     call = bind(signature, *given_call(signature, args, kwargs))
     inputs = read_inputs(call.bound)
-    wishes = read_wishes(request, inputs, signature)
+    windows, rebuild = windowed(inputs)
+    wishes = read_wishes(request, inputs, signature, windows)
     examples = read_examples(request.examples, inputs, signature, wishes)
     calibration = read_calibration(request.calibration, inputs, signature, wishes)
-    windows, rebuild = windowed(inputs)
-    apart(windows, wishes.dims)
     leaves = tuple(
         InputLeaf(
             leaf.name,
@@ -56,7 +55,13 @@ def load(request: Request) -> Loaded:
         rebuild=rebuild,
         unwrapped=unwrapped,
         training=in_training(model),
-        problems=(*misfits, *inputs.problems, *wishes.problems, *sparse_problems(leaves)),
+        problems=(
+            *misfits,
+            *inputs.problems,
+            *wishes.problems,
+            *sparse_problems(leaves),
+            *uncounted(inputs, windows, wishes.dims),
+        ),
         source=forward_location(model),
         examples=examples,
         calibration=calibration,

@@ -7,13 +7,12 @@ of transformers 5."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
 
 from onnxpert.core.caches import is_cache
-from onnxpert.core.types import DimSpec, Window
+from onnxpert.core.types import DimSpec, SpecProblem, Window
 from onnxpert.load.inputs import Inputs, Leaf
 
 _TOKENS = ("input_ids", "inputs_embeds", "decoder_input_ids", "decoder_inputs_embeds")
@@ -44,13 +43,32 @@ def windowed(inputs: Inputs) -> tuple[tuple[Window, ...], Rebuild]:
     return windows, _counting(inputs, found) if found else inputs.rebuild
 
 
-def apart(windows: Sequence[Window], dims: Mapping[str, dict[int, DimSpec]]) -> None:
-    """One name for all the layers of a cache cannot be both what was seen and what was kept of it."""
-    for window in windows:
-        kept = dims.get(window.leaf, {}).get(window.axis)
-        seen = dims.get(window.seen[0], {}).get(window.seen[1])
-        if kept and seen and kept.name and kept.name == seen.name:
-            dims[window.leaf][window.axis] = replace(kept, name=f"{kept.name}_window")
+def uncounted(
+    inputs: Inputs, windows: Sequence[Window], dims: Mapping[str, Mapping[int, DimSpec]]
+) -> Iterator[SpecProblem]:
+    """The caches whose number of tokens a file would keep for ever, one problem for each."""
+    by_tensor = {id(leaf.value): leaf for leaf in inputs.leaves}
+    counted = {window.leaf for window in windows}
+    for cache in _caches(_given(inputs)):
+        for layer in cache.layers:
+            leaf = by_tensor.get(id(getattr(layer, "keys", None)))
+            if leaf is None or leaf.name in counted:
+                continue
+            static = type(getattr(layer, "cumulative_length_int", None)) is int
+            full = _is_windowed(layer) and layer.keys.shape[_LENGTH] == layer.sliding_window - 1
+            if static or full or (_is_windowed(layer) and _LENGTH in dims.get(leaf.name, {})):
+                yield _problem(layer, leaf, "DynamicCache" if static else "")
+                break
+
+
+def _problem(layer: Any, leaf: Leaf, other: str) -> SpecProblem:
+    name = "cumulative_length_int" if other else "cumulative_length"
+    seen = f"{getattr(layer, name)} here, and another number in the next call"
+    message = f"`{leaf.path.rpartition('.')[0]}` counts its tokens in a number of Python's: {seen}"
+    mask = "an attention_mask as long as the past and the new tokens, from which the count follows"
+    return SpecProblem(
+        "unsupported-input", message, f"pass {f'a {other} and ' * bool(other)}{mask}"
+    )
 
 
 def _counting(inputs: Inputs, found: Mapping[tuple[int, int], Sequence[Window]]) -> Rebuild:

@@ -129,10 +129,9 @@ def by_attributes(value: Any) -> Parts | None:
     """A cache of transformers (and its layers), or an object that is only looked at: the attributes
     that hold tensors are its parts."""
     held = getattr(value, "__dict__", {})
-    names = tuple(
-        name for name, item in held.items() if holds_tensor(item) and not _is_setting(name, item)
-    )
-    if not names:
+    holders = tuple(name for name, item in held.items() if holds_tensor(item))
+    names = tuple(name for name in holders if not _is_setting(name, held[name]))
+    if not holders:
         return None
 
     def build(values: Sequence[Any]) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import Signature
 from typing import Any
 
 from torch.export import AdditionalInputs, Dim, ShapesCollection
 
-from onnxpert.core.types import DimSpec, Request, SpecProblem, replace
+from onnxpert.core.types import DimSpec, Request, SpecProblem, Window, replace
 from onnxpert.load import skeleton, torch_shapes
 from onnxpert.load.cache_shapes import cache_wishes
 from onnxpert.load.dims import HINT, Misfit, read_dim, root_size
@@ -27,6 +27,9 @@ class Wishes:
         self.scalars: dict[str, DimSpec] = {}
         self.floats: set[str] = set()  # Python floats that were asked for by name
         self.problems: list[SpecProblem] = []
+        self.windows: set[tuple[str, int]] = (
+            set()
+        )  # leaf and axis of what a cache keeps of the past
         # name -> the first dimension that carries it: its spec, the name's size, where it is
         self._named: dict[str, tuple[DimSpec, int, str]] = {}
 
@@ -35,6 +38,9 @@ class Wishes:
 
     def dim(self, leaf: Leaf, axis: int, spec: DimSpec) -> None:
         where = f"axis {axis} of `{leaf.path}`"
+        if spec.name and (leaf.name, axis) in self.windows:
+            # One name for all the layers of a cache cannot be what was seen and what was kept of it.
+            spec = replace(spec, name=f"{spec.name}_window")
         agreed = self._agreed(spec, int(leaf.value.shape[axis]), where)
         self.dims.setdefault(leaf.name, {})[axis] = agreed
 
@@ -60,11 +66,14 @@ class Wishes:
         return spec
 
 
-def read_wishes(request: Request, inputs: Inputs, signature: Signature) -> Wishes:
+def read_wishes(
+    request: Request, inputs: Inputs, signature: Signature, windows: Sequence[Window] = ()
+) -> Wishes:
     shapes, axes = request.dynamic_shapes, request.dynamic_axes
     plain = isinstance(shapes, Mapping | list | tuple) or shapes is None
     asked = shapes is not None and not (plain and not shapes)
     wishes = Wishes("dynamic_shapes" if asked or not axes else "dynamic_axes")
+    wishes.windows = {(each.leaf, each.axis) for each in windows if each.new is None}
     if asked and axes:
         wishes.problem(
             "conflicting-spec",

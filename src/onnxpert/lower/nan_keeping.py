@@ -22,13 +22,15 @@ _HANDS_ON = frozenset({
     "Abs", "Cast", "Expand", "Identity", "Neg", "Reshape", "Slice", "Squeeze", "Transpose",
     "Unsqueeze",
 })  # fmt: skip
+_GUARDS = frozenset({"Clip", "Exp", "Max", "Softmax", "Sigmoid"})
+_NOT_NEGATIVE = frozenset({"Abs", "ReduceSumSquare", "Relu"})
 
 
 def seeing(op: Any, op_type: str, first: Any, outputs: int) -> Callable[..., Any] | None:
     """How to write an operator so that it sees a NaN; None: as it is."""
     if op_type not in BLIND or not isinstance(first, ir.Value):
         return None
-    expected = op_type in _REDUCED | _PLACED and _bears_nan(first)
+    expected = op_type not in _POOLED and _bears_nan(first)
     if not op.dtype(first).is_floating_point or not (op.shared.keeps_nan or expected):
         return None
     if op_type == "TopK":
@@ -47,8 +49,18 @@ def _bears_nan(x: ir.Value) -> bool:
     if producer is None or producer.op_type not in _BEARS_NAN:
         return False
     last = producer.inputs[-1]
-    by_number = last is not None and last.const_value is not None
-    return producer.op_type not in {"Div", "Pow"} or not by_number
+    if last is None or (producer.op_type in {"Div", "Pow"} and last.const_value is not None):
+        return False
+    return not _is_guarded(producer.op_type, last.producer())
+
+
+def _is_guarded(op_type: str, maker: ir.Node | None) -> bool:
+    """Whether a model sees to it that there is no NaN: a divisor, or a root's number, kept from it."""
+    if maker is None or op_type not in {"Div", "Sqrt", "Log"}:
+        return False
+    if maker.op_type == "Add":  # x / (n + 1e-6)
+        return any(each is not None and each.const_value is not None for each in maker.inputs)
+    return maker.op_type in _GUARDS or (op_type == "Sqrt" and maker.op_type in _NOT_NEGATIVE)
 
 
 def _found(name: str, outputs: int, op: Any, x: ir.Value, *rest: Any, **attributes: Any) -> Any:
@@ -75,6 +87,6 @@ def _sorted(op: Any, x: ir.Value, k: Any, axis: int = -1, **attributes: Any) -> 
     dtype = op.dtype(x)
     most = op.scalar(torch.finfo(dtype).max, dtype)
     beyond = op.scalar(torch.inf, dtype)
-    keys = op.Where(op.IsNaN(x), beyond, op.Where(op.Equal(x, beyond), most, x))
+    keys = op.Where(op.IsNaN(x), beyond, op.Min(x, most))
     _, places = op.emit("TopK", keys, k, _outputs=2, _as_it_is=True, axis=axis, **attributes)
     return op.GatherElements(x, places, axis=axis), places

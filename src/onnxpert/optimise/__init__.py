@@ -11,12 +11,13 @@ from onnxpert.optimise.passes import (
     four_bits,
     identities,
     older_forms,
+    ranks,
     wide_kernels,
 )
 from onnxpert.targets.kernels import Kernels
 
 # In this order. Each is linear in the graph; most of the work is done while lowering.
-PASSES = (identities.remove, casts.shorten, axes.cancel, expansions.skip, dead_code.remove)
+PASSES = (identities.remove, casts.shorten, axes.cancel, expansions.skip, dead_code.remove, ranks.level)
 
 
 def optimise(

@@ -21,6 +21,7 @@ _WITHOUT_KERNELS = frozenset({"Constant", "If", "Loop", "Scan"})
 # Of standard operators, these take a bound beyond all sizes for the end.
 _OPEN_ENDED = frozenset({"Slice"})
 _SAID = {"float": "float32", "double": "float64"}
+_KNOWN_DOMAINS = frozenset({"ai.onnx.ml", "com.microsoft"})
 _MOST_LOOKED_AT = 4096  # elements of a constant
 _INT32 = 2**31
 _KEPT_FROM = 13  # the oldest opset in the tables that `tools/read_kernels.py` writes
@@ -87,7 +88,9 @@ class _Fit:
         yield from self._inputs()
         yield from self._weights()
         for node in self._nodes():
-            found = list(self._of_operator(node)) or list(self._of_form(node))
+            found = list(self._of_operator(node))
+            if all(each.limit is Limit.ELSEWHERE for each in found):  # it does run
+                found += self._of_form(node)
             yield from found
             if not found:
                 yield from self._of_values(node)
@@ -131,7 +134,7 @@ class _Fit:
         if node.domain in self._brought or node.domain == "onnxpert.unsupported":
             return
         if node.domain not in limits.domains:
-            if node.domain == "com.microsoft":  # others bring kernels of their own
+            if node.domain in _KNOWN_DOMAINS:  # others bring kernels of their own
                 yield self._at(node, Limit.OPERATOR)
             return
         if node.op_type in limits.missing:
@@ -161,7 +164,12 @@ class _Fit:
         self, node: ir.Node, found: Signature | None, kernels: Kernels
     ) -> Iterator[Beyond]:
         if found is None:  # a domain of the runtime's own
-            if (node.domain, node.op_type) not in kernels.table:
+            name = (node.domain, node.op_type)
+            if name in kernels.table:
+                return
+            if self._fallback is not None and name in self._fallback.table:
+                yield self._at(node, Limit.ELSEWHERE, self._limits.fallback_says)
+            else:
                 yield self._at(node, Limit.OPERATOR)
             return
         if self._runs(node, found, kernels) or self._is_taken_apart(node, found, kernels):

@@ -33,7 +33,7 @@ class Signature:
                 if value is None or value.dtype is None or not formals:
                     continue
                 dtype = (instead or {}).get(value.dtype, value.dtype)
-                found.setdefault(formals[min(index, len(formals) - 1)], f"tensor({_NAMES[dtype]})")
+                found.setdefault(formals[min(index, len(formals) - 1)], _written(value.type, dtype))
         return found
 
     @property
@@ -50,6 +50,14 @@ class Signature:
     def allows(self, types: Mapping[str, str]) -> bool:
         """Whether the standard has the operator with such types."""
         return all(kind in self.allowed.get(name, (kind,)) for name, kind in types.items())
+
+
+def _written(kind: ir.TypeProtocol | None, dtype: ir.DataType) -> str:
+    """`tensor(float)`, `seq(tensor(float))`, `optional(seq(tensor(float)))`."""
+    for name, holder in (("seq", ir.SequenceType), ("optional", ir.OptionalType)):
+        if isinstance(kind, holder):
+            return f"{name}({_written(kind.elem_type, dtype)})"
+    return f"tensor({_NAMES[dtype]})"
 
 
 def signature(node: ir.Node, opset: int) -> Signature | None:

@@ -110,7 +110,7 @@ def localise(
     known = ((name, value) for name, value in values if name in producers)
     for batch in _batches(known):
         try:
-            answers = _run_with_outputs(model, [name for name, _ in batch], path, target, feeds)
+            answers = run_with_outputs(model, [name for name, _ in batch], path, target, feeds)
         except Exception:  # the runtime fails in the middle, and the proof already says where
             logger.debug("the file does not run with more outputs", exc_info=True)
             return None
@@ -163,7 +163,7 @@ def _batches(
         yield batch
 
 
-def _run_with_outputs(
+def run_with_outputs(
     model: onnx.ModelProto,
     names: Sequence[str],
     path: Path,

@@ -27,6 +27,7 @@ from onnxpert.verify.patience import Patience
 from onnxpert.verify.precision import Watch, coarsest
 from onnxpert.verify.roundings import Jolts, rounds_by_hand
 from onnxpert.verify.settling import Settling
+from onnxpert.verify.tremor import Tremor
 
 Output: TypeAlias = Any  # a tensor, or a Python number
 _SPREAD = 0x9E3779B97F4A7C15  # neighbouring seeds draw alike
@@ -102,11 +103,20 @@ class Reference:
         self._rounds = jolts.met
         return outputs if jolts.met else None
 
+    def shaken(self, leaves: Sequence[Any], turn: int) -> tuple[Output, ...] | None:
+        """An answer with other last digits everywhere; None where the model does not take that."""
+        try:
+            return self._outputs(leaves, self._seed, Tremor(self._seed + turn))
+        except RefusedError:
+            return None
+        finally:
+            self._state.restore()
+
     def settled(
-        self, leaves: Sequence[Any], turn: int | None = None, near: bool = False
+        self, leaves: Sequence[Any], turn: int | None = None, settling: Settling | None = None
     ) -> tuple[tuple[Output, ...], tuple[Choice, ...]]:
         """The answer with all that torch leaves open chosen as files choose, and what was chosen."""
-        settling = Settling(near)
+        settling = Settling() if settling is None else settling
         seed = self._seed if turn is None else _seed_of(self._seed, turn)
         try:
             return self._outputs(leaves, seed, settling), tuple(sorted(settling.made))
@@ -176,7 +186,10 @@ class Reference:
         return {parameter.dtype for parameter in self._model.parameters()}
 
     def _outputs(
-        self, leaves: Sequence[Any], seed: int, watch: Watch | Jolts | Settling | None = None
+        self,
+        leaves: Sequence[Any],
+        seed: int,
+        watch: Watch | Jolts | Settling | Tremor | None = None,
     ) -> tuple[Output, ...]:
         args, kwargs = self._loaded.rebuild([self._prepared(*pair) for pair in self._pairs(leaves)])
         with (

@@ -1,4 +1,5 @@
-"""What torch leaves open, settled as our files settle it: signs of vectors, and the order of equals.
+"""What torch leaves open, settled as our files settle it: signs of vectors, and the order of equals;
+and what the last digits of a value decide, as the file at hand has them.
 
 The model is run once more with these choices made for it. What it then gives is as much its answer as
 what it gave before, and everything after such a choice follows from it: nothing else may differ.
@@ -13,6 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.core.types import Choice
+from onnxpert.verify.digits import Digits
 
 aten = torch.ops.aten
 Tensors: TypeAlias = tuple[torch.Tensor, ...]
@@ -20,17 +22,16 @@ Settle: TypeAlias = Callable[..., Tensors]
 # Elements that are as large as the largest but for this factor count as large: of two that are
 # equal up to rounding, neither must win by its last digit.
 LARGE = 0.7
-# Sums of the same numbers in another order differ by so much: what is nearer is as good as equal.
-_NEAR = 2e-6
 
 
 class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Makes the choices, and notes which kinds of them came out otherwise than torch's own; with
-    `near`, elements that differ by a rounding are equals too."""
+    `digits`, what decides has those, and without `equals`, no other choice is made."""
 
-    def __init__(self, near: bool = False) -> None:
+    def __init__(self, digits: Digits | None = None, equals: bool = True) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._near = near
+        self._digits = digits
+        self._equals = equals
         self.made: set[Choice] = set()
 
     def __torch_dispatch__(
@@ -41,12 +42,15 @@ class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         given = dict(kwargs or {})
+        if self._digits is not None:
+            self._digits.lend(func, args)
+            self.made.update((Choice.ROUNDING,) if self._digits.lent else ())
         result = func(*args, **given)
-        known = _SETTLED.get(func)
+        known = _SETTLED.get(func) if self._equals else None
         if known is None:
             return result
         kind, settle = known
-        chosen = settle(result, *args, near=self._near, **given)
+        chosen = settle(result, *args, **given)
         if any(not torch.equal(a, b) for a, b in zip(chosen, result, strict=True)):
             self.made.add(kind)
         return chosen
@@ -81,21 +85,14 @@ def _singular_vectors(result: Tensors, A: torch.Tensor, *_: Any, **__: Any) -> T
     return left, values, right
 
 
-def _in_order(x: torch.Tensor, dim: int, descending: bool, near: bool) -> Tensors:
-    values, places = torch.sort(x, dim=dim, descending=descending, stable=True)
-    if not near or not x.is_floating_point() or x.shape[dim] < 2 or not bool(x.isfinite().all()):
-        return values, places
-    apart = values.diff(dim=dim).abs() > _NEAR * values.abs().amax(dim, keepdim=True)
-    group = torch.zeros_like(places)
-    group.narrow(dim, 1, x.shape[dim] - 1).copy_(apart.cumsum(dim))
-    order = torch.zeros_like(places).scatter(dim, places, group).sort(dim=dim, stable=True).indices
-    return x.gather(dim, order), order
+def _in_order(x: torch.Tensor, dim: int, descending: bool) -> Tensors:
+    return tuple(torch.sort(x, dim=dim, descending=descending, stable=True))
 
 
 def _sorted(
-    _: Tensors, x: torch.Tensor, dim: int = -1, descending: bool = False, *, near: bool, **__: Any
+    _: Tensors, x: torch.Tensor, dim: int = -1, descending: bool = False, **__: Any
 ) -> Tensors:
-    return _in_order(x, dim, descending, near)
+    return _in_order(x, dim, descending)
 
 
 def _best(
@@ -105,35 +102,26 @@ def _best(
     dim: int = -1,
     largest: bool = True,
     *_: Any,
-    near: bool,
     **__: Any,
 ) -> Tensors:
     if not x.dim():
         return result
-    return tuple(each.narrow(dim, 0, k) for each in _in_order(x, dim, largest, near))
+    return tuple(each.narrow(dim, 0, k) for each in _in_order(x, dim, largest))
 
 
 def _of_rank(
-    result: Tensors,
-    x: torch.Tensor,
-    k: int,
-    dim: int = -1,
-    keepdim: bool = False,
-    *,
-    near: bool,
+    result: Tensors, x: torch.Tensor, k: int, dim: int = -1, keepdim: bool = False
 ) -> Tensors:
     if not x.dim():
         return result
-    found = (each.narrow(dim, k - 1, 1) for each in _in_order(x, dim, False, near))
+    found = (each.narrow(dim, k - 1, 1) for each in _in_order(x, dim, False))
     return tuple(each if keepdim else each.squeeze(dim) for each in found)
 
 
-def _middle(
-    result: Tensors, x: torch.Tensor, dim: int, keepdim: bool = False, *, near: bool
-) -> Tensors:
+def _middle(result: Tensors, x: torch.Tensor, dim: int, keepdim: bool = False) -> Tensors:
     if not x.dim() or (x.is_floating_point() and bool(x.isnan().any())):
         return result
-    return _of_rank(result, x, (x.shape[dim] + 1) // 2, dim, keepdim, near=near)
+    return _of_rank(result, x, (x.shape[dim] + 1) // 2, dim, keepdim)
 
 
 def _commonest(

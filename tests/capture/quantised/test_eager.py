@@ -313,6 +313,23 @@ def test_a_quantised_buffer(tmp_path: Path) -> None:
     assert onnx.TensorProto.INT8 in held
 
 
+class ByChannel(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        weight = self.layer.weight
+        zeros = torch.zeros(4, dtype=torch.long)
+        q = torch.quantize_per_channel(weight, weight.abs().amax(1) / 127, zeros, 0, torch.qint8)
+        result = F.linear(x, q.dequantize(), self.layer.bias)
+        return result, q.int_repr(), q.q_per_channel_scales(), q.q_per_channel_zero_points()
+
+
+def test_weights_that_forward_quantises_by_channel(tmp_path: Path) -> None:
+    assert exported(ByChannel().eval(), torch.randn(2, 8), tmp_path).ok
+
+
 def test_an_input_that_is_quantised_is_refused() -> None:
     class Reads(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,14 +41,18 @@ from onnxpert.core.types import Branch, Captured, Done, Loaded, Precondition, Re
 
 logger = logging.getLogger(__name__)
 _MOST_TURNS = 12
+_MANY_QUESTIONS = 4  # of one run's, about data
 
 
 class EscapedError(Exception):
     """A path leaves a stretch of the model by another way than its end."""
 
 
-def forked(loaded: Loaded, record: Record) -> Captured:
-    """The model with every side of its branches; without any, what one run recorded."""
+def forked(
+    loaded: Loaded, record: Record, otherwise: Callable[[Loaded], Captured | None] | None = None
+) -> Captured:
+    """The model with every side of its branches; without any, what one run recorded. `otherwise` is
+    asked first where one run has shown that there will be many."""
     runs = Runs(loaded, record)
     first = runs.completed((), runs.first)
     if isinstance(first, Exception):
@@ -56,6 +60,10 @@ def forked(loaded: Loaded, record: Record) -> Captured:
     plain: Captured = replace(first.captured, left_open=first.environment.left_open)
     if not first.asked:
         return plain
+    if otherwise is not None and _is_intricate(first):
+        found = otherwise(loaded)
+        if found is not None:
+            return found
     explorer = Explorer(runs)
     try:
         part = explorer.explored(first, 0, 0, None)
@@ -67,6 +75,13 @@ def forked(loaded: Loaded, record: Record) -> Captured:
     woven = _woven(loaded, first, part, explorer)
     about_sizes = not any(asked.question.about_data for asked in first.asked)
     return replace(woven, plain=plain if about_sizes else None, left_open=plain.left_open)  # type: ignore[no-any-return]
+
+
+def _is_intricate(first: Run) -> bool:
+    """Whether to follow the paths one by one would take many runs."""
+    asked = [one.question for one in first.asked]
+    many = sum(question.about_data for question in asked) > _MANY_QUESTIONS
+    return many or any(question.in_while for question in asked)
 
 
 def flat(loaded: Loaded, record: Record) -> Captured:

@@ -24,7 +24,7 @@ from onnxpert.capture.forking.softening import softened
 from onnxpert.capture.forking.traces import Asked, Reading, Step, Weights
 from onnxpert.capture.forking.truths import TRUTHS
 from onnxpert.capture.recorder import Recorder
-from onnxpert.core.source import location, of_exception
+from onnxpert.core.source import DISTRIBUTIONS, location, of_exception, of_traceback, ownership
 from onnxpert.core.statement import raises
 from onnxpert.core.types import Captured, Loaded, Location
 
@@ -268,9 +268,19 @@ class Runs:
 def _is_beyond_torch(error: BaseException) -> bool:
     """Whether it is the tracing that failed, and not the model."""
     if _ABOUT_FAKES.search(str(error)):
-        return True
+        return not _is_refusal(error)
     if not any(kind.__name__ in _BEYOND_TORCH for kind in type(error).__mro__):
         return False
     at = of_exception(error)
     # `raise ValueError(f"{loss.item():.2f}")` was about to raise.
     return at is None or not raises(at)
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Whether a `raise` of the model's, or of a distribution's that looks at what it was given, is
+    where it began: then its text is about what is fake because it quotes a tensor."""
+    frames = of_traceback(error.__traceback__)
+    if not frames:
+        return False
+    file, line, _ = frames[-1]
+    return bool(ownership(file) or DISTRIBUTIONS in file) and raises(Location(file, line))

@@ -19,7 +19,16 @@ class Table(dict[Any, Any]):
 
     def __init__(self, plain: dict[Any, Any]) -> None:
         super().__init__(plain)
+        self._before = plain.copy()
         self._open: dict[Any, Any] = {}  # by the expressions of the sizes
+
+    def give_back(self, plain: dict[Any, Any]) -> None:
+        """What was changed here is changed there; a hook may have written to the plain one itself."""
+        for key in self._before.keys() - self.keys():
+            plain.pop(key, None)
+        for key, value in self.items():
+            if key not in self._before or self._before[key] is not value:
+                plain[key] = value
 
     def __contains__(self, key: Any) -> bool:
         if not _is_open(key):
@@ -88,8 +97,7 @@ def open_tables(root: torch.nn.Module) -> Iterator[None]:
         for module, name, value in found:
             table = vars(module).get(name)
             if isinstance(table, Table):
-                value.clear()
-                value.update(table)
+                table.give_back(value)
                 vars(module)[name] = value
 
 

@@ -2,22 +2,18 @@
 
 torch reads the data of a new tensor as numbers before any operator is called. `scalar_tensor` takes a
 symbol, so each is made a tensor of its own, and they are put together. Taken apart again
-(`for h, w in shapes`) or reckoned with (`torch.div(n, 2, rounding_mode="floor")`), each is still
-known to be that size."""
+(`for h, w in shapes`), each is still known to be that size."""
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 from onnxpert.capture.open_sizes.packed import KNOWN
 
-Tensor = torch.Tensor
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 _MAKERS = frozenset({torch.tensor, torch.as_tensor, torch.asarray})
 _UNBIND = frozenset({torch.unbind, torch.Tensor.unbind})
@@ -42,39 +38,7 @@ class OpenLists(TorchFunctionMode):
         contents = getattr(args[0], _CONTENTS, None) if args else None
         if contents is not None:
             _take_apart(func, args[1:], contents, result)
-        elif func in _ARITHMETIC and len(args) == 2 and isinstance(result, torch.Tensor):
-            _reckon(_ARITHMETIC[func], args, given, result)
         return result
-
-
-def _reckon(work_out: Reckoning, args: Any, given: dict[str, Any], result: torch.Tensor) -> None:
-    """What comes of sizes that were made tensors, or that torch makes ones, is a size too."""
-    numbers = [getattr(arg, KNOWN, None) if isinstance(arg, torch.Tensor) else arg for arg in args]
-    if result.dim() or result.dtype is not torch.int64 or given.keys() - {"rounding_mode"}:
-        return
-    if all(isinstance(number, (int, torch.SymInt)) for number in numbers):
-        _remember(result, work_out(*numbers, *given.values()))
-
-
-def _quotient(size: Any, divisor: Any, rounding: str | None = None) -> Any:
-    """None where rounding down and cutting off may be two things, or nothing is rounded."""
-    whole = isinstance(size, torch.SymInt) and size.node.expr.is_nonnegative
-    if rounding is None or not whole or not isinstance(divisor, int) or divisor < 1:
-        return None
-    return size // divisor
-
-
-Reckoning: TypeAlias = Callable[..., Any]
-_ARITHMETIC: dict[Any, Reckoning] = {
-    **dict.fromkeys((torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__), operator.add),
-    **dict.fromkeys((torch.sub, Tensor.sub, Tensor.__sub__), operator.sub),
-    **dict.fromkeys((torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__), operator.mul),
-    **dict.fromkeys((torch.div, torch.divide, Tensor.div), _quotient),
-    **dict.fromkeys(
-        (torch.floor_divide, Tensor.floor_divide, Tensor.__floordiv__),
-        functools.partial(_quotient, rounding="floor"),
-    ),
-}
 
 
 def _take_apart(func: Any, rest: Any, contents: Any, result: Any) -> None:

@@ -50,12 +50,18 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """The same per channel: of weights only."""
+    """The same per channel: of weights, and of what a model makes so itself."""
 
     scales: torch.Tensor
     zero_points: torch.Tensor
     axis: int
     dtype: torch.dtype
+
+    def arguments(self) -> tuple[Any, ...]:
+        """As `quantized_decomposed` orders them."""
+        integer = INTEGERS[self.dtype]
+        limits = torch.iinfo(integer)
+        return self.scales, self.zero_points, self.axis, limits.min, limits.max, integer
 
 
 class Boxed(FakeTensor):
@@ -72,6 +78,12 @@ class Boxed(FakeTensor):
     @property
     def dtype(self) -> torch.dtype:  # type: ignore[override]
         return self.affine.dtype
+
+    @property
+    def by_channel(self) -> Channels:
+        if not isinstance(self.affine, Channels):
+            raise UnreadQuantisedError("a scale per channel of a tensor that has one scale")
+        return self.affine
 
     @property
     def whole(self) -> Affine:

@@ -86,6 +86,13 @@ class Quantisation:
         plain = decomposed.dequantize_per_tensor(integers, *affine.arguments())
         return self._box(plain, affine, integers)
 
+    def rounded_by_channel(self, value: torch.Tensor, channels: Channels) -> Boxed:
+        """The same with a scale for each slice along an axis."""
+        decomposed = _decomposed()
+        integers = decomposed.quantize_per_channel(value, *channels.arguments())
+        plain = decomposed.dequantize_per_channel(integers, *channels.arguments())
+        return self._box(plain, channels, integers)
+
     def in_range(self, x: torch.Tensor, reduce_range: bool) -> torch.Tensor:
         """A float rounded to the 8 bits that its own smallest and largest value call for."""
         return self.to_range(x, self.range_of(x, reduce_range))
@@ -173,7 +180,6 @@ class Quantisation:
         decomposed = _decomposed()
         integers = really(real.int_repr)
         self._name(integers, called)
-        lowest, highest = torch.iinfo(integers.dtype).min, torch.iinfo(integers.dtype).max
         scheme = really(real.qscheme)
         if scheme in {torch.per_tensor_affine, torch.per_tensor_symmetric}:
             affine = Affine(really(real.q_scale), really(real.q_zero_point), real.dtype)
@@ -186,10 +192,9 @@ class Quantisation:
         zero_points = really(lambda: real.q_per_channel_zero_points().long())
         self._name(scales, f"{called}_scales" if called else "")
         self._name(zero_points, f"{called}_zero_points" if called else "")
-        plain = decomposed.dequantize_per_channel(
-            integers, scales, zero_points, axis, lowest, highest, integers.dtype
-        )
-        return self._box(plain, Channels(scales, zero_points, axis, real.dtype), integers)
+        channels = Channels(scales, zero_points, axis, real.dtype)
+        plain = decomposed.dequantize_per_channel(integers, *channels.arguments())
+        return self._box(plain, channels, integers)
 
     def _name(self, real: torch.Tensor, called: str) -> None:
         """Weights that torch has packed are in the file under their module's name."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from onnxpert.capture.quantised.box import Affine, Boxed
+from onnxpert.capture.quantised.box import Affine, Boxed, Channels, UnreadQuantisedError
 from onnxpert.capture.quantised.table import into
 
 if TYPE_CHECKING:
@@ -23,6 +23,30 @@ _kernel = into(CONVERSIONS)
 @_kernel(aten.quantize_per_tensor.default, aten.quantize_per_tensor.tensor_qparams)
 def _quantize(q: Quantisation, x: Tensor, scale: Any, zero_point: Any, dtype: torch.dtype) -> Boxed:
     return q.rounded(x, q.number(scale), int(q.number(zero_point)), dtype)
+
+
+@_kernel(aten.quantize_per_channel.default)
+def _quantize_channels(
+    q: Quantisation, x: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: torch.dtype
+) -> Boxed:
+    if zero_points.is_floating_point():
+        raise UnreadQuantisedError("a zero point that is no whole number")
+    return q.rounded_by_channel(x, Channels(scales, zero_points, axis, dtype))
+
+
+@_kernel(aten.q_per_channel_scales.default)
+def _scales(q: Quantisation, box: Boxed) -> Tensor:
+    return box.by_channel.scales.double()
+
+
+@_kernel(aten.q_per_channel_zero_points.default)
+def _zero_points(q: Quantisation, box: Boxed) -> Tensor:
+    return box.by_channel.zero_points.long()
+
+
+@_kernel(aten.q_per_channel_axis.default)
+def _axis(q: Quantisation, box: Boxed) -> int:
+    return box.by_channel.axis
 
 
 @_kernel(aten.dequantize.self)

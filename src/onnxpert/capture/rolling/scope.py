@@ -86,7 +86,7 @@ def _symbols(value: Any) -> set[Any]:
     return set(value.node.expr.free_symbols) if isinstance(value, torch.SymInt) else set()
 
 
-def _blank() -> dict[str, Any]:
+def blank() -> dict[str, Any]:
     return {
         "graph": fx.Graph(),
         "inputs": [],
@@ -103,7 +103,7 @@ class Scope:
     def __init__(self, recorder: NestingRecorder, parent: Scope | None = None) -> None:
         self.recorder = recorder
         self.parent = parent
-        self.page = recorder.current if parent is None else _blank()
+        self.page = recorder.current if parent is None else blank()
         self.others: list[torch.Tensor] = []  # outer tensors that a body reads
         self.bodies: list[torch.nn.Module] = []
         self._stand_ins: dict[int, torch.Tensor] = {}  # id of an outer tensor -> what is here

@@ -21,7 +21,7 @@ Number = bool | int | float
 class Knowing(Frugal):
     """Symbols that stand for data keep the value that the data have in the example."""
 
-    def __init__(self, asked: Callable[[Any, str, frozenset[Any]], None], **settings: Any) -> None:
+    def __init__(self, asked: Callable[[Any, str, frozenset[Any]], Any], **settings: Any) -> None:
         super().__init__(**settings)
         self.values: dict[Any, Any] = {}
         self._asked = asked
@@ -52,8 +52,7 @@ class Knowing(Frugal):
             found = self._known(orig_expr)
             if found is None:
                 raise
-            self._asked(found, str(error), frozenset(sympy.sympify(orig_expr).free_symbols))
-            return found
+            return self._asked(found, str(error), frozenset(sympy.sympify(orig_expr).free_symbols))
 
     def settle(self) -> None:
         """Symbols that nothing took up would be laid at the door of whoever runs torch next."""
@@ -69,7 +68,7 @@ def _only_symbol(expr: Any) -> Any:
     return next(iter(symbols)) if len(symbols) == 1 else None
 
 
-def knowing_mode(asked: Callable[[Any, str, frozenset[Any]], None]) -> FakeTensorMode:
+def knowing_mode(asked: Callable[[Any, str, frozenset[Any]], Any]) -> FakeTensorMode:
     environment = Knowing(
         asked,
         allow_scalar_outputs=True,

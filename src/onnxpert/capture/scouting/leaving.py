@@ -42,6 +42,7 @@ def _listing(scout: Scout) -> Callable[[FakeTensor], Any]:
         # As long as a dynamic size says, it would pin that size down for all that follows.
         if any(isinstance(size, torch.SymInt) for size in fake.shape) and scout.has(fake):
             scout.left("tolist")
+            scout.looked_at(fake)
             with _disable_current_modes():
                 return scout.real(fake).tolist()
         with scout.reading("tolist"):
@@ -104,5 +105,6 @@ class _Calls(TorchFunctionMode):
             except Exception:  # it fails on real tensors too: the first error is the one to tell
                 raise error from None
             scout.left(name, error)
+            scout.looked_at((args, kwargs))
             return scout.stand_in(out)
         return out

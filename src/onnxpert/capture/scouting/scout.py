@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import sympy
@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from onnxpert.capture.flat import owner
 from onnxpert.capture.forking.truths import TRUTHS
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
+from onnxpert.capture.reads import condition
 from onnxpert.capture.recorder import Recorder, UnseenTensorError
 from onnxpert.capture.scouting.knowing import Knowing, knowing_mode
 from onnxpert.capture.scouting.leaving import leaving
@@ -34,13 +35,13 @@ from onnxpert.capture.scouting.stumbling import (
     stumbled,
     symbols_at,
 )
-from onnxpert.capture.scouting.witness import LEAVES, Witness, densely
+from onnxpert.capture.scouting.witness import LEAVES, Witness, densely, is_odd
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategies.gradient import above_autograd, differentiates
 from onnxpert.capture.strategies.recorded import record
 from onnxpert.capture.strategy import runs_as_python
 from onnxpert.core.source import of_exception
-from onnxpert.core.statement import is_only_computed, statement
+from onnxpert.core.statement import is_only_computed, leads_elsewhere, statement
 from onnxpert.core.types import (
     Asked,
     Blocker,
@@ -55,30 +56,86 @@ from onnxpert.core.types import (
 _SYMBOL = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _ARRAYS = frozenset({"numpy", "__array__", "__array_wrap__", "tolist"})
 _MISSING = object()
+# How much is run for the other sides of branches: a scout is as slow as the model is long.
+_MOST_SIDES = 8
+_MOST_NODES = 1500
+# Calls by which Python asks for a value; what others ask about their sizes is torch's business.
+_ASKING = frozenset(
+    {"__bool__", "__int__", "__index__", "__float__", "__len__", "__contains__", "item", "tolist",
+     "is_nonzero", "equal", "allclose"}
+)  # fmt: skip
+_NUMBERS = frozenset({"__int__", "__index__", "__float__"})
 
 
 def _tensors(args: Any) -> list[torch.Tensor]:
     return [each for each in pytree.tree_leaves(args) if isinstance(each, torch.Tensor)]
 
 
-def scout(loaded: Loaded) -> tuple[tuple[Blocker, ...], Captured | None]:
-    """Everything in the way of a capture, and the graph behind it as far as it was reached."""
+def _symbols(sizes: Sequence[Any]) -> Iterator[Any]:
+    for size in sizes:
+        if isinstance(size, _SYMBOL):
+            yield from size.node.expr.free_symbols
+
+
+class Scouted(NamedTuple):
+    """Everything in the way of a capture, the graph behind it as far as it was reached, and what it
+    is where a branch goes the other way than the example's."""
+
+    blockers: tuple[Blocker, ...] = ()
+    captured: Captured | None = None
+    sides: tuple[Captured, ...] = ()
+
+
+def scout(loaded: Loaded, stopped: Sequence[Location] = ()) -> Scouted:
+    """What stands in the way; `stopped` is where a capture ended."""
     if not runs_as_python(loaded) or isinstance(loaded.module, torch.jit.ScriptModule):
-        return (), None
-    blockers, captured = _scouted(loaded, nullcontext)
+        return Scouted()
+    within: Callable[[], AbstractContextManager[None]] = nullcontext
+    seen, captured = _run(loaded, within, frozenset())
     if captured is None and differentiates(loaded):
-        further, captured = _scouted(loaded, above_autograd())
-        return further if captured is not None else blockers, captured
-    return blockers, captured
+        within = above_autograd()
+        above, captured = _run(loaded, within, frozenset())
+        seen = above if captured is not None else seen
+    if seen is None:
+        return Scouted()
+    blockers = _distinct(seen.blockers, seen.implied, stopped)
+    if captured is None:
+        return Scouted(blockers)
+    sides = []
+    for other, graph in _other_sides(loaded, within, seen):
+        new = [one for one in other.blockers if not any(same(one, known) for known in blockers)]
+        blockers += _distinct(new, (), ())
+        sides.append(_beside(graph, blockers))
+    return Scouted(blockers, _beside(captured, blockers), tuple(sides))
 
 
-def _scouted(
-    loaded: Loaded, within: Callable[[], AbstractContextManager[None]]
-) -> tuple[tuple[Blocker, ...], Captured | None]:
+def _other_sides(
+    loaded: Loaded, within: Callable[[], AbstractContextManager[None]], first: Scout
+) -> Iterator[tuple[Scout, Captured]]:
+    """The model once more for each branch that went one way, as it is on the other."""
+    runs = min(_MOST_SIDES, _MOST_NODES // max(len(first.graph.nodes), 1))
+    known = set(first.answers)
+    waiting = [frozenset({place}) for place in first.one_sided()]
+    while waiting and runs > 0:
+        runs -= 1
+        turned = waiting.pop(0)
+        other, graph = _run(loaded, within, turned)
+        if other is None or graph is None:
+            continue
+        waiting += [turned | {place} for place in other.one_sided() if place not in known]
+        known |= set(other.answers)
+        yield other, graph
+
+
+def _run(
+    loaded: Loaded,
+    within: Callable[[], AbstractContextManager[None]],
+    turned: frozenset[tuple[str, int]],
+) -> tuple[Scout | None, Captured | None]:
     made: list[Scout] = []
 
     def make(_: FakeTensorMode, *rest: Any) -> Scout:
-        made.append(Scout(*rest))
+        made.append(Scout(*rest, turned=turned))
         return made[0]
 
     @contextmanager
@@ -91,18 +148,26 @@ def _scouted(
             while True:
                 made.clear()
                 try:
-                    with untouched(owner(loaded.module), buffers=True):
+                    with untouched(owner(loaded.module), buffers=True, code=False):
                         captured = record(loaded, "scout", watching, make)
                 except SizeTakenError:  # a number that can stay a symbol, as in any capture
                     continue
                 break
     except Exception:  # not even the example's values helped: what was found until then counts
-        return _distinct(made[0].blockers) if made else (), None
-    return _distinct(made[0].blockers), _beside(captured, made[0].blockers)
+        return made[0] if made else None, None
+    return made[0], captured
 
 
-def _distinct(blockers: Sequence[Blocker]) -> tuple[Blocker, ...]:
-    """That a line cannot be followed goes without saying where it is known why."""
+def _distinct(
+    blockers: Sequence[Blocker], implied: Sequence[Blocker], stopped: Sequence[Location]
+) -> tuple[Blocker, ...]:
+    """That a line cannot be followed goes without saying where it is known why; and what operators
+    ask about their sizes matters only where a capture ended for it, or where nothing else does."""
+    for one in implied:
+        at = one.needed or one.location
+        ended = at is not None and any((at.file, at.line) == (s.file, s.line) for s in stopped)
+        if (ended or not blockers) and not any(same(one, other) for other in blockers):
+            blockers = (*blockers, one)
     known = [one for one in blockers if one.asked is not Asked.CALL]
     return tuple(
         one
@@ -114,19 +179,35 @@ def _distinct(blockers: Sequence[Blocker]) -> tuple[Blocker, ...]:
 
 
 def _beside(captured: Captured, blockers: Sequence[Blocker]) -> Captured:
-    """A graph of which the values that nothing could go on without are told as blockers alone."""
+    """A graph of which the values that nothing could go on without are told as blockers alone, with
+    constants as a graph could hold them."""
     free = [read for read in captured.reads if not any(is_read_at(read, one) for one in blockers)]
-    return replace(captured, reads=tuple(free))  # type: ignore[no-any-return]
+    held = [
+        replace(entry, tensor=densely(entry.tensor))
+        if isinstance(entry.tensor, torch.Tensor)
+        else entry
+        for entry in captured.inputs
+    ]
+    return replace(captured, reads=tuple(free), inputs=tuple(held))  # type: ignore[no-any-return]
 
 
 class Scout(Recorder):  # type: ignore[no-untyped-call]
     """A recorder with the real values beside the fake ones."""
 
     def __init__(
-        self, names: Mapping[int, tuple[InputKind, str]], whole: frozenset[Any] = frozenset()
+        self,
+        names: Mapping[int, tuple[InputKind, str]],
+        whole: frozenset[Any] = frozenset(),
+        turned: frozenset[tuple[str, int]] = frozenset(),
     ) -> None:
         super().__init__(knowing_mode(self._answered), names, whole)
         self.blockers: list[Blocker] = []
+        self.implied: list[Blocker] = []  # what operators asked
+        self.answers: dict[tuple[str, int], set[bool]] = {}  # line of a branch -> which way it went
+        self._turned = turned  # lines whose first answer is the other one
+        self._calls: list[str] = []  # the functions of torch's that are running
+        self._dispatched = 0
+        self._wanted = 0  # how many numbers the operators asked for
         self._real: dict[int, torch.Tensor] = {}  # id of a fake -> what it stands for
         self._stood_in: set[int] = set()  # ids of real tensors that came from outside the graph
         self._left = (
@@ -147,21 +228,51 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
 
     # ---- what Python asked -----------------------------------------------------------------
 
-    def _answered(self, value: Any, text: str, symbols: frozenset[Any] = frozenset()) -> None:
+    def _answered(self, value: Any, text: str, symbols: frozenset[Any] = frozenset()) -> Any:
+        """Notes what was asked, and gives the answer to go on with."""
         place = self.place()
+        is_truth = value in (sympy.true, sympy.false)
+        if self._dispatched and not is_truth:
+            self._wanted += 1
         if in_library_check() and (place is None or statement(place) is None):
-            return  # what it would raise for, it raises for when the model runs
+            return value  # what it would raise for, it raises for when the model runs
+        taken = next((at for one in symbols if (at := self._taken.get(one)) is not None), None)
         if self._reading:  # torch asks on the way, for the length of a list
             self.block(Asked.NUMPY, text, place)
-        elif value not in (sympy.true, sympy.false):
-            taken = [self._taken[symbol] for symbol in symbols if self._taken.get(symbol)]
-            self.block(Asked.NUMBER, text, taken[0] if taken else place, place)
-        elif symbols & self._listed and (place is None or statement(place) is None):
-            taken = [self._taken[one] for one in symbols & self._listed if self._taken.get(one)]
+        elif not is_truth or (self._calls and self._calls[-1] in _NUMBERS and not condition(place)):
+            self.block(Asked.NUMBER, text, taken or place, place)
+        elif not self._asks():
+            asked = Asked.BRANCH if taken is None else Asked.NUMBER
+            self.implied.append(Blocker(asked, text, taken or place, place))
+        elif symbols & self._listed and not condition(place):
+            listed = next((at for s in symbols & self._listed if (at := self._taken.get(s))), None)
             # `sorted(x.tolist())`
-            self.block(Asked.NUMPY, text, taken[0] if taken else place, place)
+            self.block(Asked.NUMPY, text, listed or place, place)
         else:
-            self.block(branch(place), text, place)
+            return self._decided(value, text, place)
+        return value
+
+    def _asks(self) -> bool:
+        """Whether it is Python that wants to know, and not an operator about its sizes."""
+        return not self._dispatched and (not self._calls or self._calls[-1] in _ASKING)
+
+    def _decided(self, value: Any, text: str, place: Location | None) -> Any:
+        self.block(branch(place), text, place)
+        if place is None:
+            return value
+        line = place.file, place.line
+        if line in self._turned and line not in self.answers:
+            value = sympy.false if value == sympy.true else sympy.true
+        self.answers.setdefault(line, set()).add(value == sympy.true)
+        return value
+
+    def one_sided(self) -> list[tuple[str, int]]:
+        """The lines whose condition had one answer, and would lead elsewhere with the other."""
+        return [
+            line
+            for line, answers in self.answers.items()
+            if len(answers) == 1 and leads_elsewhere(Location(*line), *answers)
+        ]
 
     def was_read(self, *, truth: bool) -> None:
         """A value that Python took out of a tensor of its own, where nothing tells what for."""
@@ -176,6 +287,8 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
     def _stopped(self, error: Exception, asked: Asked, at: Location | None = None) -> None:
         if self.threads and isinstance(error, UnseenTensorError):
             return  # the thread has been named
+        if self._turned:
+            return  # a side that the example does not take may be none for its values
         place = at or self.place()
         text = f"{type(error).__name__}: {error}"
         if asked is Asked.NUMBER:
@@ -211,7 +324,9 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
                 self._environment.learn(size, known)
 
     def _lift(self, real: torch.Tensor) -> torch.Tensor:
-        outside = self._left and id(real) not in self._names
+        outside = is_odd(real) or (self._left and id(real) not in self._names)
+        if is_odd(real) and id(real) not in self._fakes:
+            self.block(Asked.CALL, "a sparse or nested tensor is used")
         if id(real) in self._fakes or not (outside or id(real) in self._stood_in):
             return super()._lift(real)
         dense = densely(real)
@@ -279,52 +394,85 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         args, kwargs = pytree.tree_map(self._stand_in, (tuple(args), kwargs))
         if func in TRUTHS and all(id(each) in self._real for each in _tensors(args)):
             return self._truth(func, args, kwargs)
+        mark, wanted = self.mark(), self._wanted
         try:
-            out = super().__torch_dispatch__(func, types, args, kwargs)
+            with self._dispatching():
+                out = super().__torch_dispatch__(func, types, args, kwargs)
         except Exception as error:
             if not isinstance(func, HigherOrderOperator):  # torch.export knows how to follow those
                 wants = isinstance(error, GuardOnDataDependentSymNode)  # `tensor_split(x, n)`
                 self._stopped(error, Asked.NUMBER if wants else Asked.CALL)
             return self.stand_in(self._run(func, args, kwargs, error))
+        mixed = self._wanted > wanted and all(id(each) in self._real for each in _tensors(args))
+        if mixed or any(is_odd(each) for each in _tensors(out)):
+            # Made of a number here and of a symbol there, it may be anything; of a sparse one a
+            # graph has nothing.
+            self.take_back(mark)
+            return self.stand_in(self._run(func, args, kwargs, RuntimeError(str(func))))
         self._follow(func, args, kwargs, out)
         return out
+
+    @contextmanager
+    def _dispatching(self) -> Iterator[None]:
+        self._dispatched += 1
+        try:
+            yield
+        finally:
+            self._dispatched -= 1
 
     def _truth(self, func: Any, args: Any, kwargs: Any) -> bool:
         """`if tensor:`, where torch asks and is answered in one breath."""
         given, named = self.reals((args, kwargs))
         with _disable_current_modes():
             found = bool(func(*given, **named))
+        self.looked_at(args)
         if not all(id(value) in self._constants for value in _tensors(args)):
-            self._answered(
-                sympy.true if found else sympy.false, "a tensor was asked for its truth value"
-            )
+            text = "a tensor was asked for its truth value"
+            return bool(self._answered(sympy.true if found else sympy.false, text))
         return found
 
     def _run(self, func: Any, args: Any, kwargs: Any, error: Exception) -> Any:
         try:
-            given, named = self.reals((args, kwargs))
-            with _disable_current_modes():
-                return func(*given, **named)
+            return self._really(func, args, kwargs)
         except Exception:  # it fails on real tensors too: the first error is the one to tell
             raise error from None
+
+    def _really(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """A call on the example's values; dense where torch did not notice that they were sparse,
+        since what stands in for them is dense (`.to_dense()`)."""
+        given, named = self.reals((args, kwargs))
+        with _disable_current_modes():
+            try:
+                return func(*given, **named)
+            except (NotImplementedError, RuntimeError):
+                if not any(is_odd(each) for each in _tensors((given, named))):
+                    raise
+                given, named = pytree.tree_map_only(torch.Tensor, densely, (given, named))
+                return func(*given, **named)
 
     def _follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         """The same call on the real values; where one is missing, so is the result's."""
         if func is torch.ops.aten.lift_fresh.default:
             return
         try:
-            given, named = self.reals((args, kwargs))
-            with _disable_current_modes():
-                real = func(*given, **named)
+            real = self._really(func, args, kwargs)
         except Exception:  # without a real value nothing is known of it, and nothing is claimed
             return
+        origin = self._origin((args, kwargs))
         pairs = zip(pytree.tree_leaves(out), pytree.tree_leaves(real), strict=False)
         for fake, value in pairs:
             if isinstance(fake, torch.Tensor) and isinstance(value, torch.Tensor):
                 self._keep(fake, value)
+                for symbol in _symbols(fake.shape) if origin is not None else ():
+                    self._taken.setdefault(symbol, origin)
             elif isinstance(fake, _SYMBOL):
                 self._environment.learn(fake, value)
                 self._note_taken(fake)
+
+    def _origin(self, given: Any) -> Location | None:
+        """Where the number was taken that is among what an operator is given: `x[:, :n.item()]`."""
+        numbers = [each for each in pytree.tree_leaves(given) if isinstance(each, _SYMBOL)]
+        return next((at for one in _symbols(numbers) if (at := self._taken.get(one))), None)
 
     def _note_taken(self, number: Any) -> None:
         place = self.place()
@@ -405,6 +553,12 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         asked = Asked.NUMPY if name in _ARRAYS else Asked.CALL
         self.block(asked, f"{type(error).__name__}: {error}" if error else f"`{name}` was called")
 
+    def looked_at(self, given: Any) -> None:
+        """Python has the values, though no call in the graph says so."""
+        for tensor in _tensors(given):
+            if (node := self._nodes.get(id(tensor))) is not None:
+                node.meta["taken_out"] = True
+
     @property
     def is_witnessed(self) -> bool:
         return self._witness is not None
@@ -436,8 +590,12 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:
+        """While a function of torch's is running."""
         before, self._reading = self._reading, self._reading or name == "tolist"
+        outside, self._dispatched = self._dispatched, 0
+        self._calls.append(name)
         try:
             yield
         finally:
-            self._reading = before
+            self._calls.pop()
+            self._reading, self._dispatched = before, outside

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from typing import Any
@@ -10,11 +9,10 @@ from typing import Any
 import torch
 
 from onnxpert.capture.reads import condition
-from onnxpert.core.source import ownership
+from onnxpert.core.source import DISTRIBUTIONS, ownership
 from onnxpert.core.types import Asked, Blocker, Location, Read
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_DISTRIBUTIONS = os.path.join("torch", "distributions") + os.sep
 _SYMBOLIC = re.compile(r"\bSym(Int|Float|Bool)\b|Cannot cast FakeTensor.* to number")
 
 
@@ -36,7 +34,7 @@ def in_library_check() -> bool:
         file = frame.f_code.co_filename
         if ownership(file) > 1:
             return False
-        if _DISTRIBUTIONS in file:
+        if DISTRIBUTIONS in file:
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False

@@ -75,9 +75,9 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         # Before the call, which may write to what it is given.
         given = pytree.tree_map(self._shadow, (tuple(args), kwargs))
         out = func(*args, **kwargs)
-        if any(_is_odd(value) for value in pytree.tree_leaves(out)):
+        if any(is_odd(value) for value in pytree.tree_leaves(out)):
             self._scout.block(Asked.CALL, "a sparse or nested tensor is made")
-        elif not any(_is_odd(value) for value in pytree.tree_leaves((args, kwargs))):
+        elif not any(is_odd(value) for value in pytree.tree_leaves((args, kwargs))):
             self._write(func, types, given, out)
         return out
 
@@ -125,17 +125,15 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return fake
 
 
-def _is_odd(value: Any) -> bool:
+def is_odd(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and (
         value.is_nested or value.layout is not torch.strided
     )
 
 
 def densely(real: torch.Tensor) -> torch.Tensor:
-    """A tensor as a graph could hold it: only its shape and type matter."""
-    if not _is_odd(real):
+    """A tensor as a graph could hold it."""
+    if not is_odd(real):
         return real
     with _disable_current_modes():
-        if real.is_nested:
-            return real.to_padded_tensor(0.0)
-        return torch.zeros(real.shape, dtype=real.dtype)
+        return real.to_padded_tensor(0.0) if real.is_nested else real.to_dense()

@@ -38,6 +38,7 @@ from onnxpert.capture.rolling.ties import Axis
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
 from onnxpert.capture.surroundings import naming_errors, recording
+from onnxpert.capture.written import written
 from onnxpert.core.types import Captured, Loaded
 
 # Paths that cannot be told apart, or put together again.
@@ -58,16 +59,19 @@ class Walker:
     around: Around
 
     def captured(self, loaded: Loaded) -> Captured:
+        if loaded.as_written and (found := self._written(loaded)) is not None:
+            return found
         if loaded.unrolled:
             return self._forked(loaded)
         try:
-            captured = forked(loaded, self._impatiently)
+            captured = forked(loaded, self._impatiently, self._written)
         except LongLoopError as long:
             found = self._in_turns(loaded, long.axes, long.graph)
-            return self._asked(loaded, long.axes, found) or self._forked(loaded)
+            found = self._asked(loaded, long.axes, found) or self._written(loaded)
+            return found or self._forked(loaded)
         except (GuardOnDataDependentSymNode, *_TANGLED) as error:
             found = None if isinstance(error, _TANGLED) else counted(loaded, self._in)
-            found = found or stopped(loaded, self._heard)
+            found = found or self._written(loaded) or stopped(loaded, self._heard)
             if found is None:
                 raise
             return found
@@ -87,7 +91,11 @@ class Walker:
             found = self._in_turns(loaded, axes, graph)
         # As it was captured: a plain run knows no branches, and may stop at `int(n.item())`.
         found = found or rolled(loaded, axes, self._flatly, SHORT)
-        return self._asked(loaded, axes, found, captured)
+        return self._asked(loaded, axes, found, captured) or self._written(loaded)
+
+    def _written(self, loaded: Loaded) -> Captured | None:
+        found = written(loaded, self._with)
+        return None if found is None or frozen(found) else found
 
     def _asked(
         self,
@@ -125,6 +133,14 @@ class Walker:
 
         return record(loaded, self.name, both, make)
 
+    def _with(self, loaded: Loaded, inner: Around, make: Callable[..., Recorder]) -> Captured:
+        @contextmanager
+        def both(recorder: Recorder) -> Iterator[None]:
+            with self.around(recorder), inner(recorder):
+                yield
+
+        return record(loaded, self.name, both, make)
+
     def _plainly(self, loaded: Loaded) -> Captured:
         return record(loaded, self.name, self.around)
 
@@ -145,7 +161,7 @@ def record(
     root = owner(loaded.module) or flat
     deeds = Deeds(root, lambda: recorder.modules[-1])
     with (
-        untouched(owner(loaded.module)) as changes,
+        untouched(owner(loaded.module), code=False) as changes,
         deeds.watching(),
         recording(recorder, root),
         naming_errors(recorder),

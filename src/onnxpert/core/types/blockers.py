@@ -32,6 +32,7 @@ class Asked(StrEnum):
     NUMPY = "numpy"  # an array
     TEXT = "text"  # a number in words: str(n), f"{n}"
     CALL = "call"  # a call that cannot be followed
+    DEVICE = "device"  # to be where it is not
 
 
 @dataclass(frozen=True, slots=True)

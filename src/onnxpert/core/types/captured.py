@@ -126,6 +126,7 @@ class Done:
     deed: Deed
     what: str  # the function that was called, the name that was written
     location: Location | None
+    guessed: bool = False  # read from the source: nobody saw it happen there
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +156,4 @@ class CaptureFailed:
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # leaf -> smallest that runs
     blockers: tuple[Blocker, ...] = ()  # everything in the way, in the order of the run
     scouted: Captured | None = None  # the graph with those places stood in for; never exported
+    sides: tuple[Captured, ...] = ()  # the same with a branch taken the other way than the example's

@@ -53,6 +53,7 @@ class Absent:
     stand_in: str
     runs_only: bool = False  # nothing is proven: there is no model beside the file
     lacking: str = ""  # why the other one cannot run this file either
+    widened: bool = False  # what runs there is in float32 where that one has no kernels
 
 
 @dataclass(frozen=True, slots=True)

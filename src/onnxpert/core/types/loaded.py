@@ -100,3 +100,4 @@ class Loaded:
     keeps_nan: bool = False  # extremes see a NaN as torch does: the proof found one that matters
     thorough: bool = False  # both sides of what libraries ask about sizes, too
     doubted: frozenset[str] = frozenset()  # or only of these, which the proof found not to hold
+    as_written: bool = False  # branches and loops by the source: by their runs, they were wrong

@@ -23,6 +23,7 @@ class Choice(StrEnum):
 
     SIGN = "sign"  # of an eigenvector or a singular vector
     ORDER = "order"  # of equal elements
+    ROUNDING = "rounding"  # whatever the last digits of two values decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ class Verified:
     text: Location | None = None  # where the model writes a number of the data's in words
     branches: tuple[BranchTaken, ...] = ()
     refused_by: str = ""  # the target that did, where it stands in for another
+    # How far its own roundings move the model, where they move it as far as the file is off.
+    sway: float | None = None
 
     @property
     def proven(self) -> bool:

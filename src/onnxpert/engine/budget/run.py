@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import sys
 import tempfile
+import threading
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 from onnxpert import __version__
@@ -50,7 +53,8 @@ def within(
     before = set(beside.iterdir()) if beside is not None else set()
     watch = _begin(work, folder, progress)
     try:
-        stopped = watch.wait(budget)
+        with _leaving_when_told():
+            stopped = watch.wait(budget)
     except BaseException:  # Ctrl-C: the child ignores it
         os.kill(watch.pid, signal.SIGKILL)
         os.waitpid(watch.pid, 0)
@@ -63,6 +67,24 @@ def within(
     if stopped is None:
         return _answer(watch)
     return _report(stopped, watch, action=Action(action), model=model, target=target)
+
+
+@contextlib.contextmanager
+def _leaving_when_told() -> Iterator[None]:
+    """A request to end (`timeout`, a CI job that is cancelled) leaves as Ctrl-C does: with a tidy disk."""
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _check() -> None:

@@ -37,7 +37,7 @@ class Watch:
     board: Board
     folder: Path
     progress: Progress
-    stages: list[str] = field(default_factory=list)  # those begun and not ended
+    stages: dict[str, float] = field(default_factory=dict)  # those begun and not ended, since when
     last: str = ""
     timings: dict[str, float] = field(default_factory=dict)
     result: tuple[Any, ...] | None = None
@@ -80,10 +80,10 @@ class Watch:
             return
         stage, event, seconds, note = rest
         if event == "start":
-            self.stages.append(stage)
+            self.stages[stage] = time.monotonic()
             self.last = stage
         elif event == "done":
-            self.stages = [each for each in self.stages if each != stage]
+            self.stages.pop(stage, None)
             self.timings[stage] = self.timings.get(stage, 0.0) + seconds
         self.progress(stage, event, seconds, note)
 
@@ -110,7 +110,11 @@ class Watch:
 
     def _stopped(self, why: Stop, limit: str) -> Stopped:
         at = _place(self.folder / "trace", self.board.read())
-        stage = self.stages[-1] if self.stages else self.last or "start"
+        stage = self.last or "start"
+        if self.stages:
+            stage, since = list(self.stages.items())[-1]
+            spent = time.monotonic() - since
+            self.timings[stage] = self.timings.get(stage, 0.0) + spent
         return Stopped(why, limit, stage, self.board.read(), at)
 
     def _reap(self) -> int:

@@ -11,7 +11,8 @@ from typing import Any
 
 from onnxpert.engine.repro.values import UnsayableError, written
 
-_EXPORT = "torch.onnx.export(Model().eval(), args, kwargs=kwargs, {}dynamo=True)"
+CHECK = "torch.testing.assert_close("
+_EXPORT = "torch.onnx.export(Model().eval(), args, {}dynamo=True)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +168,24 @@ def _needed(tree: ast.Module, nodes: Sequence[ast.AST]) -> Iterator[ast.stmt]:
             break
         found += more
         names |= {n.id for each in more for n in ast.walk(each) if isinstance(n, ast.Name)}
-    yield from (each for each in tree.body if each in found)
+    for each in (each for each in tree.body if each in found):
+        if isinstance(each, (ast.Import, ast.ImportFrom)):
+            each.names = [alias for alias in each.names if _bound(alias) in names]
+        yield each
 
 
 def _binds(node: ast.stmt) -> set[str]:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
-        return {(each.asname or each.name).partition(".")[0] for each in node.names}
+        return set(map(_bound, node.names))
     if isinstance(node, ast.FunctionDef):
         return {node.name}
     if isinstance(node, ast.Assign):
         return {target.id for target in node.targets if isinstance(target, ast.Name)}
     return set()
+
+
+def _bound(alias: ast.alias) -> str:
+    return (alias.asname or alias.name).partition(".")[0]
 
 
 def _assembled(
@@ -194,19 +202,38 @@ def _assembled(
         lines += [f"        {each}" for each in attributes] + [""]
     for method in kept:
         lines += [f"    {line}" for line in ast.unparse(method).splitlines()] + [""]
-    lines += ["", f"args = {written(tuple(part.args))}", f"kwargs = {written(dict(part.kwargs))}"]
-    return "\n".join([*lines, *_exported(part.dynamic), ""])
+    lines += ["", f"args = {written(tuple(part.args))}"]
+    return "\n".join([*lines, *_exported(part), ""])
 
 
-def _exported(dynamic: Mapping[str, tuple[int, ...]]) -> list[str]:
-    if not dynamic:
-        return [_EXPORT.format("")]
-    axes = {
-        name: "{" + ", ".join(f"{axis}: torch.export.Dim.DYNAMIC" for axis in each) + "}"
-        for name, each in dynamic.items()
-    }
-    inner = ", ".join(f'"{name}": {each if dynamic[name] else None}' for name, each in axes.items())
-    return [f"dynamic_shapes = {{{inner}}}", _EXPORT.format("dynamic_shapes=dynamic_shapes, ")]
+def checked(text: str, part: Part) -> str:
+    """A script that goes on to run its file on other values than the example's."""
+    made, call = text.rstrip().rsplit("\n", 1)
+    return "\n".join(
+        [
+            "import onnxruntime  # torch runs its files with it",
+            f"{made}\nmodel = Model().eval()",
+            f"program = {call.replace('Model().eval()', 'model')}",
+            f"other = {written(tuple(part.args))}",
+            f"{CHECK}program(*other)[0], model(*other))",
+            "",
+        ]
+    )
+
+
+def _exported(part: Part) -> list[str]:
+    named = {}
+    if part.kwargs:
+        named["kwargs"] = written(dict(part.kwargs))
+    if part.dynamic:
+        axes = {
+            name: "{" + ", ".join(f"{axis}: torch.export.Dim.DYNAMIC" for axis in each) + "}"
+            for name, each in part.dynamic.items()
+        }
+        inner = (f'"{name}": {axes[name] if each else None}' for name, each in part.dynamic.items())
+        named["dynamic_shapes"] = f"{{{', '.join(inner)}}}"
+    said = [f"{name} = {value}" for name, value in named.items()]
+    return [*said, _EXPORT.format("".join(f"{name}={name}, " for name in named))]
 
 
 def of_operator(node: Any) -> str:
@@ -241,8 +268,7 @@ def of_operator(node: Any) -> str:
             "",
             "",
             f"args = ({', '.join(inputs)},)",
-            "kwargs = {}",
-            *_exported({}),
+            _EXPORT.format(""),
             "",
         ]
     )

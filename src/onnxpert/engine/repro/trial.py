@@ -56,7 +56,7 @@ def traced(script: str) -> Outcome | None:
             torch.export.export(
                 model,
                 held["args"],  # type: ignore[arg-type]
-                held["kwargs"],  # type: ignore[arg-type]
+                held.get("kwargs"),  # type: ignore[arg-type]
                 dynamic_shapes=held.get("dynamic_shapes"),  # type: ignore[arg-type]
                 strict=False,
             )

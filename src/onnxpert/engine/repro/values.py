@@ -34,11 +34,11 @@ def written(value: Any) -> str:
 def _tensor(value: Any) -> str:
     import torch
 
-    if value.layout is torch.sparse_coo:
-        return f"{_strided(value)}.to_sparse()"
-    if value.layout is not torch.strided:
+    name = str(value.layout).removeprefix("torch.sparse_")  # its blocks' sizes have no short name
+    if value.layout is not torch.strided and name not in ("coo", "csr", "csc"):
         raise UnsayableError(str(value.layout))
-    return _strided(value)
+    sparse = {"strided": "", "coo": ".to_sparse()"}
+    return _strided(value) + sparse.get(name.removeprefix("torch."), f".to_sparse_{name}()")
 
 
 def _strided(value: Any) -> str:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from onnxpert.core.types import Captured, CaptureFailed, Finding, Loaded, replace
 from onnxpert.engine.installation import versions
 from onnxpert.engine.repro.code import (
+    CHECK,
     Part,
+    checked,
     holding,
     of_operator,
     same_line,
@@ -76,22 +78,30 @@ _BROKEN = frozenset({"NameError", "SyntaxError", "ImportError", "ModuleNotFoundE
 
 def _script(walk: Walk, finding: Finding) -> tuple[str, bool]:
     captured = walk.captured
-    if isinstance(captured, Captured) and captured.loaded and finding.rule in _FIXED_SIZES:
-        part = _part(captured.loaded, finding)
-        return (_static(captured.loaded, part) if part else ""), False
-    if isinstance(captured, Captured):
-        node = _node(walk, captured, finding)
-        return (of_operator(node), True) if node is not None else ("", True)
-    if isinstance(captured, CaptureFailed) and captured.eager is None:
-        part = _part(captured.loaded, finding)
-        if part is None or finding.location is None:
-            return "", False
-        return _smallest(part, finding.location.code, finding.location.line), False
-    return "", False
+    if isinstance(captured, Captured) and (node := _node(walk, captured, finding)) is not None:
+        return of_operator(node), True
+    loaded = captured.loaded if captured is not None else None
+    runs = not isinstance(captured, CaptureFailed) or captured.eager is None
+    part = _part(loaded, finding) if loaded is not None and runs else None
+    if loaded is None or part is None or finding.location is None:
+        return "", False
+    if finding.rule in _FIXED_SIZES and isinstance(captured, Captured):
+        return _static(loaded, part), False
+    return (
+        _smallest(part, finding.location.code, finding.location.line)
+        or (_different(part) if finding.rule in _OTHER_VALUES else "")
+    ), False
 
 
 # A size that was asked to be dynamic and is not.
 _FIXED_SIZES = frozenset({"SHP201"})
+# A result that is not the model's own.
+_OTHER_VALUES = frozenset({"NUM701"})
+
+
+def _different(part: Part) -> str:
+    """The script with a check of what the file computes, if it is one that torch writes."""
+    return "" if traced(script(part)) is not None else checked(script(part), part)
 
 
 def _static(loaded: Loaded, part: Part) -> str:
@@ -244,7 +254,11 @@ def _issue(each: Reproducer) -> str:
         f"# torch.onnx.export: {each.finding.message}",
         "",
         "## What happens",
-        f"`torch.onnx.export(..., dynamo=True)` raises `{each.outcome.kind}`:",
+        (
+            "`torch.onnx.export(..., dynamo=True)` writes a file that computes something else:"
+            if each.outcome.kind == "AssertionError" and CHECK in each.script
+            else f"`torch.onnx.export(..., dynamo=True)` raises `{each.outcome.kind}`:"
+        ),
         "",
         "```",
         str(each.outcome),

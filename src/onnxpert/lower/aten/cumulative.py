@@ -17,7 +17,7 @@ from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import call, chosen, floating, native
 from onnxpert.lower.shapes import Shape
-from onnxpert.lower.symbols import is_static, same
+from onnxpert.lower.symbols import same
 
 aten = torch.ops.aten
 Pair = tuple[ir.Value, ir.Value]
@@ -150,8 +150,9 @@ def _running(
 ) -> list[ir.Value]:
     """What `step` carries along a dimension, slice by slice: the first `kept` of it, by a Scan."""
     axis = dim % op.rank(x)
-    if axis and not is_static(*op.shape(x)):
-        # ONNX Runtime dies when it moves the axis of a tensor without elements itself.
+    if axis:
+        # ONNX Runtime dies when it moves the axis of a tensor without elements itself, and the
+        # reference evaluator moves none.
         first = [axis, *(other for other in range(op.rank(x)) if other != axis)]
         back = [first.index(place) for place in range(op.rank(x))]
         found = _running(op, op.Transpose(x, perm=first), 0, starts, step, kept)
@@ -172,8 +173,6 @@ def _running(
         x,
         body=graph,
         num_scan_inputs=1,
-        scan_input_axes=[axis],
-        scan_output_axes=[axis] * kept,
         _outputs=len(starts) + kept,
     )
     last, stacked = made[: len(starts)], made[len(starts) :]

@@ -13,6 +13,7 @@ from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.page import Page, below, elements
 
 _WHERE = "torch.where({}, {}, {})"
+_RETURN = "return"  # stands among the names for what is returned
 
 
 @codemod("choose-with-where", cures=("CTL401", "CTL406", "CTL409"))
@@ -24,43 +25,47 @@ def choose_with_where(page: Page) -> Iterator[Change]:
     for branch in page.each(cst.If):
         block = page.parent(branch)
         if page.is_tensor(branch.test) and isinstance(block, cst.IndentedBlock):
-            yield from _returned(page, branch, block)
-            yield from _assigned(page, branch)
+            yield from _chosen(page, branch, block)
 
 
-def _returned(page: Page, branch: cst.If, block: cst.IndentedBlock) -> Iterator[Change]:
-    """Both sides return: in `else`, or at the end of the block that the branch stands in."""
-    early, late, last = _result(page, branch.body), _result(page, branch.orelse), block.body[-1]
-    if early is None:
+def _chosen(page: Page, branch: cst.If, block: cst.IndentedBlock) -> Iterator[Change]:
+    """Both sides give values to names, or return, and do nothing else."""
+    rest = block.body[block.body.index(branch) + 1 :]
+    end = _only(rest[-1]) if rest and _returns([branch]) else None
+    last = end.value if isinstance(end, cst.Return) else None
+    side = _choice(page, branch, "", last if len(rest) == 1 else None)
+    if side is not None:
+        yield from _said(page, branch, side)
+        if last is not None and len(rest) == 1 and end is not None:
+            yield end, None
+    elif last is not None and branch.orelse is None and not _returns(rest[:-1]):
+        yield from _kept(page, branch, last)
+
+
+def _said(page: Page, branch: cst.If, side: _Side) -> Iterator[Change]:
+    new = list(side.lines)
+    done: set[str] = set()
+    for name, value in side.values.items():
+        if done & _read(value):
+            return  # it reads what was just overwritten
+        done.add(name)
+        new.append(page.statement("return {}" if name == _RETURN else f"{name} = {{}}", value))
+    if side.values:
+        yield branch, new
+
+
+def _kept(page: Page, branch: cst.If, last: cst.BaseExpression) -> Iterator[Change]:
+    """An early return: its value waits for the end of the block."""
+    side = _side(page, branch.body, "_if")
+    if side is None or _RETURN not in side.values:
         return
-    if late is not None:
-        yield branch, _choosing(page, branch, early, late)
-        return
-    end = _only(last)
-    if branch.orelse or not isinstance(end, cst.Return) or end.value is None:
-        return
-    if block.body[-2] is branch:
-        yield branch, _choosing(page, branch, early, end.value)
-        yield end, None
-    elif not _returns(block.body[block.body.index(branch) + 1 : -1]):
-        is_early, kept = (_fresh(page, branch, name) for name in ("is_early", "early"))
-        lines = ((is_early, branch.test), (kept, early))
-        yield branch, [page.statement(f"{name} = {{}}", value) for name, value in lines]
-        parts = ", ".join(f"{kept}[{number}]" for number in range(len(elements(early)))) or kept
-        yield end.value, _where(page, cst.Name(is_early), page.expression(parts), end.value)
-
-
-def _choosing(
-    page: Page, branch: cst.If, yes: cst.BaseExpression, no: cst.BaseExpression
-) -> list[cst.SimpleStatementLine]:
-    """The return of a choice, which is made once if there are several results."""
-    if not elements(yes):
-        return [page.statement("return {}", _where(page, branch.test, yes, no))]
-    name = _fresh(page, branch, "condition")
-    return [
-        page.statement(f"{name} = {{}}", branch.test),
-        page.statement("return {}", _where(page, cst.Name(name), yes, no)),
-    ]
+    early = side.values[_RETURN]
+    is_early, kept = (_fresh(page, branch, name) for name in ("is_early", "early"))
+    named = ((is_early, branch.test), (kept, early))
+    lines = [page.statement(f"{name} = {{}}", value) for name, value in named]
+    yield branch, [lines[0], *side.lines, lines[1]]
+    parts = ", ".join(f"{kept}[{number}]" for number in range(len(elements(early)))) or kept
+    yield last, _where(page, cst.Name(is_early), page.expression(parts), last)
 
 
 def _where(
@@ -81,15 +86,6 @@ def _where(
 
 def _returns(body: Sequence[cst.CSTNode]) -> bool:
     return any(True for each in body for _ in below(each, cst.Return))
-
-
-def _result(page: Page, node: cst.CSTNode | None) -> cst.BaseExpression | None:
-    """What a branch returns, if that is all it does; None if it is not."""
-    if isinstance(node, cst.If) and (page.is_tensor(node.test) or not page.values(node.test)):
-        yes, no = _result(page, node.body), _result(page, node.orelse)
-        return _where(page, node.test, yes, no) if yes and no else None
-    only = _only(node)
-    return only.value if isinstance(only, cst.Return) else None
 
 
 def _only(node: cst.CSTNode | None) -> cst.CSTNode | None:
@@ -119,24 +115,14 @@ class _Side:
     values: dict[str, cst.BaseExpression] = field(default_factory=dict)
 
 
-def _assigned(page: Page, branch: cst.If) -> Iterator[Change]:
-    """Both sides give values to names and do nothing else."""
-    side = _side(page, branch, "")
-    if side is None or not side.values:
-        return
-    new = list(side.lines)
-    done: set[str] = set()
-    for name, value in side.values.items():
-        if done & _read(value):
-            return  # it reads what was just overwritten
-        done.add(name)
-        new.append(page.statement(f"{name} = {{}}", value))
-    yield branch, new
-
-
-def _side(page: Page, node: cst.CSTNode | None, suffix: str) -> _Side | None:
+def _side(
+    page: Page, node: cst.CSTNode | None, suffix: str, last: cst.BaseExpression | None = None
+) -> _Side | None:
+    """Of a branch, or of an `elif` after which `last` is returned; None: it does something else."""
     if isinstance(node, cst.If):
-        return _choice(page, node, suffix)
+        return _choice(page, node, suffix, last)
+    if node is None and last is not None:
+        return _Side(values={_RETURN: last})
     side = _Side()
     waiting = list(_small(node))
     while waiting:
@@ -153,25 +139,28 @@ def _side(page: Page, node: cst.CSTNode | None, suffix: str) -> _Side | None:
     return side
 
 
-def _choice(page: Page, node: cst.If, suffix: str) -> _Side | None:
+def _choice(page: Page, node: cst.If, suffix: str, last: cst.BaseExpression | None) -> _Side | None:
     if not page.is_tensor(node.test) and page.values(node.test):
         return None
-    yes, no = _side(page, node.body, f"{suffix}_if"), _side(page, node.orelse, f"{suffix}_else")
-    if yes is None or no is None:
+    yes = _side(page, node.body, f"{suffix}_if")
+    no = _side(page, node.orelse, f"{suffix}_else", last)
+    if yes is None or no is None or (_RETURN in yes.values) != (_RETURN in no.values):
         return None
-    names = list(dict.fromkeys([*yes.values, *no.values]))
+    names = [_RETURN] if _RETURN in yes.values else [*dict.fromkeys([*yes.values, *no.values])]
     side, test = _Side([*yes.lines, *no.lines]), node.test
-    if len(names) > 1 or side.lines:
+    if len(names) > 1 or side.lines or any(elements(each) for each in yes.values.values()):
         test = cst.Name(_fresh(page, node, f"condition{suffix}"))
         side.lines.insert(0, page.statement(f"{test.value} = {{}}", node.test))
     for name in names:
         values = (each.values.get(name, cst.Name(name)) for each in (yes, no))
-        side.values[name] = page.expression(_WHERE, test, *values)
+        side.values[name] = _where(page, test, *values)
     return side
 
 
 def _assignment(page: Page, node: cst.CSTNode) -> tuple[str, cst.BaseExpression] | None:
-    """The name and the value of `name = value` or `name += value`."""
+    """The name and the value of `name = value`, `name += value` or `return value`."""
+    if isinstance(node, cst.Return) and node.value is not None:
+        return _RETURN, node.value
     if isinstance(node, cst.Assign) and len(node.targets) == 1:
         target = node.targets[0].target
         return (target.value, node.value) if isinstance(target, cst.Name) else None

@@ -16,7 +16,7 @@ _SAME = (
     "prod zeros_like ones_like argmax argmin cumsum cumprod isnan isinf isfinite maximum minimum "
     "log1p expm1 log2 log10 exp2 einsum full_like outer argsort reshape squeeze tril triu hypot "
     "logical_and logical_or logical_not linalg.norm broadcast_to roll flip tile nan_to_num sinc std "
-    "var all any round cross amax amin hstack vstack"
+    "var all any round cross amax amin hstack vstack meshgrid swapaxes"
 )
 _NAMES = {name: name for name in _SAME.split()} | {
     "concatenate": "cat", "clip": "clamp", "power": "pow", "dot": "matmul", "absolute": "abs",
@@ -43,7 +43,10 @@ _FROM_ARRAY = {"torch.FloatTensor": ".to(torch.float32)", "torch.Tensor": ".to(t
     "torch.from_numpy": "", "torch.tensor": "", "torch.as_tensor": "",
     "torch.LongTensor": ".to(torch.int64)",
 }  # fmt: skip
-_OF_SIZES = {f"numpy.{name}": f"torch.{name}" for name in ("arange", "zeros", "ones")}
+_OF_SIZES = {
+    f"numpy.{name}": f"torch.{name}"
+    for name in ("arange", "zeros", "ones", "eye", "full", "linspace")
+}
 _ON_THE_WAY = ("detach", "cpu", "contiguous")
 
 
@@ -82,11 +85,11 @@ class _Translation(cst.CSTTransformer):
 
     def _new(self, old: cst.Call, call: cst.Call) -> cst.BaseExpression | None:
         name = self._page.name(old.func)
-        if name in _FROM_ARRAY and self._is_array(old.args):
+        if name in _FROM_ARRAY and self._page.was(old.args[0].value, Kind.ARRAY, Kind.TENSOR):
             dtype = [each.value for each in call.args if each.keyword]
             cast = f".to({self._page.code(dtype[0])})" if dtype else _FROM_ARRAY[name]
             return self._page.expression("{}" + cast, call.args[0].value)
-        if name in _OF_SIZES and any(self._page.was(each.value, Kind.INT) for each in old.args):
+        if name in _OF_SIZES and self._has(old.args, Kind.INT):
             made = self._call(call, self._page.expression(_OF_SIZES[name]))
             return made if name == "numpy.arange" else _as_doubles(made)
         if name.startswith("numpy.") and self._is_array(old.args):
@@ -128,8 +131,11 @@ class _Translation(cst.CSTTransformer):
 
     def _is_array(self, args: Sequence[cst.Arg]) -> bool:
         """Whether an array, or a tensor that numpy would take for one, is among the arguments."""
+        return self._has(args, Kind.ARRAY, Kind.TENSOR)
+
+    def _has(self, args: Sequence[cst.Arg], *kinds: Kind) -> bool:
         inside = (each for arg in args[:3] for each in everything(arg.value))
-        return any(self._page.was(each, Kind.ARRAY, Kind.TENSOR) for each in inside)
+        return any(self._page.was(each, *kinds) for each in inside)
 
 
 _EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))

@@ -9,6 +9,7 @@ import libcst as cst
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.page import Page, elements, given
+from onnxpert.repair.source.watching import Kind
 
 
 @codemod("copy-tensors-as-tensors", cures=("CTL402", "CTL405", "INP122", "INP123", "CAP001"))
@@ -25,6 +26,18 @@ def copy_tensors_as_tensors(page: Page) -> Iterator[Change]:
         elif parts and all(map(page.is_tensor, parts)):
             holes = ", ".join(["{}.reshape(())"] * len(parts))
             yield node, page.expression(f"torch.stack([{holes}]){cast}", *parts)
+        elif page.was(values[0], Kind.TENSORS):
+            yield node, page.expression(f"{_stacked(page, values[0])}{cast}")
+
+
+def _stacked(page: Page, node: cst.BaseExpression) -> str:
+    """Of a list of tensors, or of lists of them."""
+    if page.values(node)[0].depth < 2:
+        return f"torch.stack({page.code(node)})"
+    if isinstance(node, cst.ListComp):
+        rows = node.with_changes(elt=page.expression("torch.stack({})", node.elt))
+        return f"torch.stack({page.code(rows)})"
+    return f"torch.stack([torch.stack(each) for each in {page.code(node)}])"
 
 
 def _inner(node: cst.BaseExpression) -> cst.BaseExpression:

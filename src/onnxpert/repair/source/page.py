@@ -17,7 +17,7 @@ N = TypeVar("N", bound=cst.CSTNode)
 # What stands as an operand without parentheses.
 _FIRM = (
     cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float, cst.List, cst.Dict,
-    cst.SimpleString,
+    cst.ListComp, cst.SimpleString,
 )  # fmt: skip
 
 

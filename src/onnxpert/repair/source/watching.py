@@ -15,6 +15,9 @@ NOTE = "__onnxpert_note__"
 Place: TypeAlias = tuple[str, int, int, int, int]  # file, first and last line and column
 
 
+_FEW = 256  # elements of a list that are looked at
+
+
 class Kind(StrEnum):
     """What an expression was."""
 
@@ -24,16 +27,19 @@ class Kind(StrEnum):
     FLOAT = "float"
     BOOL = "bool"
     LAYER = "layer"
+    TENSORS = "tensors"
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A value that was there: of a tensor also its shape and dtype, of a layer its weights' dtype."""
+    """A value that was there: of a tensor also its shape and dtype, of a layer its weights' dtype,
+    of a list that holds nothing but tensors how deep in lists they are."""
 
     kind: Kind
     shape: tuple[int, ...] = ()
     dtype: str = ""
+    depth: int = 0
     open: tuple[int, ...] = ()  # of an input: the axes whose sizes the example only happens to have
 
 
@@ -60,12 +66,17 @@ def _seen(value: Any, inputs: Mapping[int, tuple[int, ...]]) -> Seen:
 
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
-        return Seen(Kind.TENSOR, tuple(value.shape), dtype, inputs.get(id(value), ()))
+        return Seen(Kind.TENSOR, tuple(value.shape), dtype, open=inputs.get(id(value), ()))
     if isinstance(value, torch.nn.Module):
         weight = next(iter(value.parameters()), None)
         return Seen(Kind.LAYER, dtype=str(weight.dtype)[6:] if weight is not None else "")
     if isinstance(value, (np.ndarray, np.generic)):
         return Seen(Kind.ARRAY, tuple(value.shape), str(value.dtype))
+    if isinstance(value, (list, tuple)) and 0 < len(value) <= _FEW:
+        inside = [_seen(each, inputs) for each in value]
+        held = {(each.kind, each.depth) for each in inside}
+        if len(held) == 1 and inside[0].kind in (Kind.TENSOR, Kind.TENSORS):
+            return Seen(Kind.TENSORS, depth=inside[0].depth + 1)
     kinds = ((bool, Kind.BOOL), (int, Kind.INT), (float, Kind.FLOAT))
     return Seen(next((kind for python, kind in kinds if isinstance(value, python)), Kind.OTHER))
 
@@ -85,7 +96,7 @@ def _place(file: str, lines: list[str], node: Any) -> Place:
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _NOTED = (
     ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp,
-    ast.IfExp,
+    ast.IfExp, ast.List, ast.ListComp,
 )  # fmt: skip
 
 

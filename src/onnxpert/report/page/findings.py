@@ -10,6 +10,8 @@ from onnxpert.report.page import code
 from onnxpert.report.page.tag import Markup, tag
 from onnxpert.report.report import Report
 
+_MANY = 6  # findings that no screen shows at once
+
 
 def section(report: Report) -> Markup:
     cards = [card(each, at, report) for at, each in enumerate(verdict.ordered(report), start=1)]
@@ -17,14 +19,36 @@ def section(report: Report) -> Markup:
         cards.append(difference(report.divergence, report))
     if not cards:
         return Markup("")
-    return tag("section", tag("h2", "Findings"), tag("p", summary(report)), *cards, id="findings")
+    head = [tag("h2", "Findings"), tag("p", summary(report)), *_contents(report)]
+    return tag("section", *head, *cards, id="findings")
+
+
+def _contents(report: Report) -> Iterator[Markup]:
+    """Where there are many: a line each, which leads to the card."""
+    found = verdict.ordered(report)
+    if len(found) < _MANY:
+        return
+    rows = [
+        tag(
+            "li",
+            tag("span", _label(each), class_=f"pill {_label(each)}"),
+            tag("a", each.message, href=f"#finding-{at}"),
+            tag("span", words.place(each.location) if each.location else "", class_="place"),
+        )
+        for at, each in enumerate(found, start=1)
+    ]
+    yield tag("ol", *rows, class_="card contents")
+
+
+def _label(finding: Finding) -> str:
+    return "repaired" if finding.repaired else finding.severity.value
 
 
 def summary(report: Report) -> str:
     """`2 errors, 1 warning, 1 repaired`."""
     many: dict[str, int] = {}
     for finding in verdict.ordered(report):
-        label = "repaired" if finding.repaired else finding.severity.value
+        label = _label(finding)
         many[label] = many.get(label, 0) + 1
     said = [
         f"{count} repaired" if label == "repaired" else words.several(count, label)
@@ -34,7 +58,7 @@ def summary(report: Report) -> str:
 
 
 def card(finding: Finding, number: int, report: Report) -> Markup:
-    label = "repaired" if finding.repaired else finding.severity.value
+    label = _label(finding)
     header = tag(
         "header",
         tag("span", label, class_=f"pill {label}"),

@@ -27,6 +27,7 @@ def limits() -> tuple[int, int] | None:
     limits=limits,
     capabilities=Capabilities(
         source="the operators that the evaluator of onnx 1.23.2 has, asked of itself",
+        domains=frozenset({"", "ai.onnx.ml"}),
         missing=names("GlobalLpPool MaxRoiPool Multinomial"),
     ),
 )

@@ -15,7 +15,10 @@ from onnxpert.targets.target import Run, target
     opsets=range(11, 27),
     default_opset=20,
     limits=onnx_reference.limits,
-    capabilities=Capabilities(source="the schemas of the installed onnx package"),
+    capabilities=Capabilities(
+        source="the schemas of the installed onnx package",
+        domains=frozenset({"", "ai.onnx.ml"}),
+    ),
     absent=lambda: "a standard runs nothing",
     install="name the runtime as the target, if you know it",
     stand_in="ort-cpu",

@@ -13,6 +13,7 @@ from onnxpert.core.errors import UsageError
 from onnxpert.targets.capabilities import Capabilities, Restriction
 from onnxpert.targets.kernels import installed
 from onnxpert.targets.target import Array, Run, target
+from onnxpert.targets.turned_products import smaller_constant
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -40,14 +41,33 @@ def _reduces(*ways: str) -> Callable[[ir.Node], bool]:
     return told
 
 
-# Kernels that are in the table and raise when they run; tried in 1.17 to 1.31.
-RESTRICTIONS = tuple(
-    Restriction(name, "with a reduction", _reduces(*ways), dtypes=frozenset(dtypes))
-    for name in ("ScatterElements", "ScatterND")
-    for ways, dtypes in (
-        (("add", "mul"), ("float16", "bfloat16")),
-        (("max", "min"), ("float16", "bfloat16", "bool")),
-    )
+def _is_batchwise(node: ir.Node) -> bool:
+    layout = node.attributes.get("layout")
+    return layout is not None and layout.as_int() != 0
+
+
+RESTRICTIONS = (
+    # Kernels that are in the table and raise when they run; tried in 1.17 to 1.31.
+    *(
+        Restriction(name, "with a reduction", _reduces(*ways), dtypes=frozenset(dtypes))
+        for name in ("ScatterElements", "ScatterND")
+        for ways, dtypes in (
+            (("add", "mul"), ("float16", "bfloat16")),
+            (("max", "min"), ("float16", "bfloat16", "bool")),
+        )
+    ),
+    *(
+        Restriction(name, "the layout with time first", _is_batchwise, "layout=0")
+        for name in ("GRU", "LSTM", "RNN")
+    ),
+)
+# WebAssembly reads what was freed there, and goes on.
+CRASH = Restriction(
+    "MatMul",
+    "a constant of no fewer dimensions than what it multiplies, where that is transposed and cast: "
+    "else it crashes while it loads the file",
+    lambda node: smaller_constant(node) is not None,
+    "give the constant leading dimensions of size 1",
 )
 
 
@@ -139,11 +159,11 @@ def limits() -> tuple[int, int] | None:
     limits=limits,
     capabilities=Capabilities(
         source="the kernel table of the installed ONNX Runtime",
-        domains=frozenset({"", "com.microsoft"}),
+        domains=frozenset({"", "ai.onnx.ml", "com.microsoft"}),
         kernels=lambda older: installed("ort-cpu", older),
         widens=frozenset({"float16"}),
         inlines=True,
-        restrictions=RESTRICTIONS,
+        restrictions=(*RESTRICTIONS, CRASH),
         layout="channels first",
     ),
 )

@@ -37,7 +37,7 @@ def _table(_older: bool) -> Kernels:
     limits=ort_cpu.limits,
     capabilities=Capabilities(
         source="the kernel table that onnxruntime-gpu 1.31.1 reports of itself, read without a GPU",
-        domains=frozenset({"", "com.microsoft"}),
+        domains=frozenset({"", "ai.onnx.ml", "com.microsoft"}),
         kernels=_table,
         fallback=lambda older: installed("ort-cpu", older),
         fallback_says="has no CUDA kernel: it runs on the CPU, with copies to and fro",

@@ -32,11 +32,11 @@ _REDUCED = names("""
     capabilities=Capabilities(
         source="the CPU kernels of the installed ONNX Runtime, which the full packages for Android "
         "and iOS hold too, and the operator list of the reduced package",
-        domains=frozenset({"", "com.microsoft"}),
+        domains=frozenset({"", "ai.onnx.ml", "com.microsoft"}),
         kernels=lambda older: installed("ort-cpu", older),
         widens=frozenset({"float16"}),
         inlines=True,
-        restrictions=ort_cpu.RESTRICTIONS,
+        restrictions=(*ort_cpu.RESTRICTIONS, ort_cpu.CRASH),
         most_bytes=2**31,
         dynamic="NNAPI and CoreML take no sizes that vary, so the CPU runs these parts",
         dynamic_help="give fixed sizes, or onnxruntime.tools.make_dynamic_shape_fixed afterwards",

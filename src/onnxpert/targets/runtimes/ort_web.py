@@ -41,7 +41,7 @@ def limits() -> tuple[int, int] | None:
     limits=limits,
     capabilities=Capabilities(
         source="the CPU kernels of the installed ONNX Runtime, which WebAssembly is built from too",
-        domains=frozenset({"", "com.microsoft"}),
+        domains=frozenset({"", "ai.onnx.ml", "com.microsoft"}),
         kernels=lambda older: installed("ort-cpu", older),
         widens=frozenset({"float16"}),
         inlines=True,

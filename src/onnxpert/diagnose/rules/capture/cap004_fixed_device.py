@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import CaptureFailed, Hit, Severity
+from onnxpert.core.types import Asked, CaptureFailed, Hit, Severity
 from onnxpert.diagnose.causes import Cause, cause, evidence
 from onnxpert.diagnose.rule import rule
 
@@ -50,10 +50,14 @@ def fixed_device(failed: CaptureFailed) -> Iterator[Hit]:
     ## Repair safety
     Not repaired.
     """
-    if cause(failed) is Cause.DEVICE:
+    asked = [one for one in failed.blockers if one.asked is Asked.DEVICE]
+    if not asked and cause(failed) is not Cause.DEVICE:
+        return
+    said = f"torch says: {evidence(failed).text.splitlines()[0]}"
+    for at in [one.location for one in asked] or [evidence(failed).location]:
         yield Hit(
             "the model asks for a device that is not there, or not the inputs'",
-            at=evidence(failed).location,
+            at=at,
             help="take the device from a tensor: device=x.device, register_buffer for constants",
-            notes=(f"torch says: {evidence(failed).text.splitlines()[0]}",),
+            notes=(said,),
         )

@@ -13,7 +13,8 @@ from onnxpert.diagnose.rule import rule
 def unsupported_input_type(loaded: Loaded) -> Iterator[Hit]:
     """
     ## What it does
-    Finds inputs of classes that are neither tensors, numbers, containers, dataclasses nor registered pytrees.
+    Finds inputs of classes that are neither tensors, numbers, containers, dataclasses nor registered pytrees,
+    and caches that keep in a Python number what the file would have to be told in each call.
 
     ## Why it matters
     A graph takes tensors; which tensors such an object holds, only its class knows.

@@ -60,7 +60,9 @@ def further_chance(captured: Captured) -> Iterator[Hit]:
     drawing = [node for node in calls(captured.root) if draws(node)]
     drawing = [node for node in drawing if not is_stopped_by_eval(captured, node)]
     proven = captured.strategy != "scout"  # what the scout brings back is never proven
-    named = drawing[0] if drawing and proven and not _drops_before(captured, drawing[0]) else None
+    # On one side of a branch it may be that the proof never comes by.
+    proven = proven and bool(drawing) and drawing[0].graph is captured.root.graph
+    named = drawing[0] if proven and not _drops_before(captured, drawing[0]) else None
     first = of_meta(named.meta) if named is not None else None
     for node in drawing:
         place = of_meta(node.meta)

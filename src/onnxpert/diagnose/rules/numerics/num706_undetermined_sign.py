@@ -56,7 +56,8 @@ def undetermined_sign(verified: Verified) -> Iterator[Hit]:
     """
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
     rows = failed or [row for row in verified.rows if row.choices]
-    if not rows or not all(row.choices == (Choice.SIGN,) for row in rows):
+    rows = [row for row in rows if failed or row.choices != (Choice.ROUNDING,)]
+    if not rows or not all(set(row.choices) - {Choice.ROUNDING} == {Choice.SIGN} for row in rows):
         return
     place = verified.divergence.location if verified.divergence else verified.location
     names = ", ".join(dict.fromkeys(row.output for row in rows))

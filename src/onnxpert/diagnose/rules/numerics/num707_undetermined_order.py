@@ -1,4 +1,4 @@
-"""Places of equal elements, among which nothing decides."""
+"""Places of equal elements, among which nothing decides, and of those that a rounding tells apart."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
     promises nothing, and gives other places on another device or in its next release. A file names
     the first. Scores that are cut off (`relu`, `clamp`, a sigmoid that is full) have many equals, and
     so do those of rows that are masked out before they are scored: there they may differ in their
-    last digit, which is another one with every library that adds up in another order.
+    last digit, which is another one with every library that adds up in another order. What such
+    digits decide is no error: the model is given the file's, and everything else must be equal.
 
     ## Example
     ```python
@@ -64,10 +65,19 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
             notes=(f"the file differs at {failed[0].case}: output {failed[0].output}",),
         )
         return
-    if not any(Choice.ORDER in row.choices for row in rows):
-        return
     place = found.location if found else verified.location
     names = ", ".join(dict.fromkeys(row.output for row in rows))
+    if not failed and any(row.choices == (Choice.ROUNDING,) for row in rows):
+        yield Hit(
+            f"in {names}, the last digits of nearly equal values decide, which every library rounds "
+            "its own way",
+            at=place,
+            help="nothing is to be done: all that follows from the file's digits is proven",
+            severity=Severity.WARNING,
+        )
+        return
+    if not any(Choice.ORDER in row.choices for row in rows):
+        return
     if not failed:
         yield Hit(
             f"in {names}, the first of several equal elements is named, which torch need not do",

@@ -44,6 +44,8 @@ def absent_runtime(absent: Absent) -> Iterator[Hit]:
     else:
         deed = "runs" if absent.runs_only else "proves"
         how = f"by its tables, and {absent.stand_in} {deed} the file"
+        if absent.widened:
+            how += ", in float32 where it has no kernel"
     yield Hit(
         f"{absent.reason}: {absent.target} is checked {how}",
         help=absent.help,

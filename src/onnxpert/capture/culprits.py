@@ -1,0 +1,110 @@
+"""Which lines of the user's change a thing: a call of the model, watched line by line.
+
+That a list, a dictionary or a variable is another one after a run can be seen; Python tells nobody when
+it happens. So the model is called once more, and what is known to change is looked at after every line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+import torch
+
+from onnxpert.capture.flat import Flat, fed_copies, owner
+from onnxpert.capture.state import untouched
+from onnxpert.core.belongings import Table, of_code, of_model
+from onnxpert.core.source import Frame, location, ownership
+from onnxpert.core.types import Captured, Deed, Done, Loaded, replace
+
+_USER = 3
+_MOST = 4  # lines that are told of one thing
+
+
+def with_lines(captured: Captured) -> Captured:
+    """A capture whose deeds have the lines that do them, where a look at the source only guessed."""
+    guessed = [done for done in captured.done if done.guessed]
+    if not guessed or captured.loaded is None:
+        return captured
+    seen = _lines(captured.loaded, {done.what for done in guessed})
+    done = [each for one in captured.done for each in _placed(one, seen)]
+    return replace(captured, done=tuple(done))  # type: ignore[no-any-return]
+
+
+def _placed(done: Done, seen: Mapping[str, list[tuple[Frame, ...]]]) -> Iterator[Done]:
+    if not done.guessed or done.what not in seen:
+        yield done  # on a side of the model that its example does not take, perhaps
+        return
+    path = done.what.rpartition(".")[0] if done.deed is Deed.ATTRIBUTE else ""
+    for frames in seen[done.what][:_MOST]:
+        yield Done(done.deed, done.what, location(frames, path))
+
+
+def _lines(loaded: Loaded, names: Collection[str]) -> dict[str, list[tuple[Frame, ...]]]:
+    module = owner(loaded.module)
+    if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
+        return {}
+    with untouched(module, buffers=True), torch.no_grad(), torch.random.fork_rng([]):
+        watch = _Watch([*of_model(module), *of_code(module)], names)
+        with suppress(Exception), watch.on():  # what it raises has been told
+            Flat(loaded)(*fed_copies(loaded))
+    return watch.found
+
+
+class _Watch:
+    """Looks at some tables after each line of the user's."""
+
+    def __init__(self, tables: list[Table], names: Collection[str]) -> None:
+        self._tables = [table for table in tables if _may_be(table, names)]
+        self._names = names
+        self._last: tuple[Frame, ...] = ()
+        self.found: dict[str, list[tuple[Frame, ...]]] = {}
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        before = sys.gettrace()
+        sys.settrace(self._called)
+        try:
+            yield
+        finally:
+            sys.settrace(before)
+            self._look()
+
+    def _called(self, frame: FrameType, event: str, _: Any) -> Any:
+        if event != "call" or ownership(frame.f_code.co_filename) != _USER:
+            return None
+        self._look()
+        return self._ran
+
+    def _ran(self, frame: FrameType, event: str, _: Any) -> Any:
+        self._look()
+        at = frame.f_back if event == "return" else frame
+        while at is not None and ownership(at.f_code.co_filename) != _USER:
+            at = at.f_back
+        self._last = _stack(at)
+        return self._ran
+
+    def _look(self) -> None:
+        """What has changed since the line before was done by it."""
+        for table in self._tables:
+            for change in table.changes():
+                places = self.found.setdefault(change.name, [])
+                if self._last and all(self._last[-1] != known[-1] for known in places):
+                    places.append(self._last)
+            table.renew()
+
+
+def _may_be(table: Table, names: Collection[str]) -> bool:
+    """Whether one of the names is the table's own, or of something in it."""
+    return not table.name or any(name.startswith(table.name) for name in names)
+
+
+def _stack(frame: FrameType | None) -> tuple[Frame, ...]:
+    frames: list[Frame] = []
+    while frame is not None:
+        if ownership(frame.f_code.co_filename):
+            frames.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+        frame = frame.f_back
+    return tuple(reversed(frames))

@@ -1,0 +1,82 @@
+"""Comparisons that are settled because an index lies within a size: `if expert == len(experts)`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+
+aten = torch.ops.aten
+_COMPARISONS: dict[Any, Callable[[Any, Any], bool]] = {
+    aten.eq.Scalar: operator.eq,
+    aten.ne.Scalar: operator.ne,
+    aten.lt.Scalar: operator.lt,
+    aten.le.Scalar: operator.le,
+    aten.gt.Scalar: operator.gt,
+    aten.ge.Scalar: operator.ge,
+}
+_SAME_VALUES = frozenset(
+    {
+        operator.getitem,
+        aten.alias.default,
+        aten.clone.default,
+        aten.detach.default,
+        aten.reshape.default,
+        aten.select.int,
+        aten.slice.Tensor,
+        aten.squeeze.default,
+        aten.squeeze.dim,
+        aten.unbind.int,
+        aten.unsqueeze.default,
+        aten.view.default,
+    }
+)
+_INDICES = {  # what gives indices -> whether as the second of its results
+    aten.nonzero.default: False,
+    aten.argmax.default: False,
+    aten.argmin.default: False,
+    aten.topk.default: True,
+    aten.sort.default: True,
+}
+
+
+def settled_comparison(node: fx.Node | None) -> bool | None:
+    """What a comparison of an index with a number always gives; None where both is possible."""
+    if node is None or node.target not in _COMPARISONS or not isinstance(node.args[1], int):
+        return None
+    size = _size_indexed(node.args[0])
+    if size is None:
+        return None
+    compare, number = _COMPARISONS[node.target], node.args[1]
+    low, high = compare(0, number), compare(size - 1, number)
+    # Of what is neither more nor less, the ends say nothing about what is between them.
+    unsure = compare in (operator.eq, operator.ne) and 0 < number < size - 1
+    return low if low == high and not unsure else None
+
+
+def _size_indexed(value: Any) -> int | None:
+    """How many there are of what a tensor of indices points at, if that is known."""
+    part = None
+    while isinstance(value, fx.Node) and value.target in _SAME_VALUES:
+        if value.target is operator.getitem:
+            part = value.args[1]
+        value = value.args[0]
+    if not isinstance(value, fx.Node) or value.target not in _INDICES:
+        return None
+    if _INDICES[value.target] and part != 1:
+        return None
+    sizes = [value.args[0].meta["val"].numel()] if _is_flat(value) else _sizes(value)
+    return max(sizes) if sizes and all(type(size) is int for size in sizes) else None
+
+
+def _is_flat(value: fx.Node) -> bool:
+    """Whether it counts all elements: `argmax` without a dimension."""
+    return value.target in (aten.argmax.default, aten.argmin.default) and len(value.args) < 2
+
+
+def _sizes(value: fx.Node) -> list[Any]:
+    source: Any = value.args[0]
+    return list(source.meta["val"].shape)

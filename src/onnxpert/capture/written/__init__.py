@@ -1,0 +1,90 @@
+"""A model written down as its source says: each `if`, `for` and `while` as one unit, whatever is inside.
+
+A run of a model shows one way through it. Where there are too many ways to follow one by one, or a loop
+cannot be told by its turns, the functions that the model runs are rewritten for one more run, in which
+branches and loops are calls: those that the data or a size decide are recorded whole, both sides of the
+one and a turn of the other."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeAlias
+
+import torch
+
+from onnxpert.capture.flat import Flat, fed_copies, owner
+from onnxpert.capture.recorder import Recorder
+from onnxpert.capture.state import untouched
+from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.capture.written.flow import Flow
+from onnxpert.capture.written.lists import WrittenLists
+from onnxpert.capture.written.pages import PageRecorder
+from onnxpert.capture.written.swapping import replacements, running, swapped
+from onnxpert.core.source import location
+from onnxpert.core.types import Branch, Captured, Loaded
+
+logger = logging.getLogger(__name__)
+Around: TypeAlias = Callable[[Recorder], AbstractContextManager[None]]
+Record: TypeAlias = Callable[[Loaded, Around, Callable[..., Recorder]], Captured]
+
+
+def written(loaded: Loaded, record: Record) -> Captured | None:
+    """The model with its branches and loops as units, if all of it can be said so."""
+    try:
+        return _written(loaded, record)
+    except UnwritableError as error:
+        logger.debug("not written as it stands: %s", error)
+    # The model's own, or of torch, which cannot follow a number that is not there.
+    except Exception:
+        logger.debug("not written as it stands", exc_info=True)
+    return None
+
+
+def _written(loaded: Loaded, record: Record) -> Captured:
+    module = owner(loaded.module)
+    if isinstance(module, torch.jit.ScriptModule):
+        raise UnwritableError("TorchScript has no Python to rewrite")
+    with untouched(module, buffers=True), running() as codes:
+        Flat(loaded)(*fed_copies(loaded))
+    new = replacements(codes)
+    if not new:
+        raise UnwritableError("no function of the model's decides anything")
+    made: list[Flow] = []
+
+    @contextmanager
+    def around(recorder: Recorder) -> Iterator[None]:
+        assert isinstance(recorder, PageRecorder)
+        made.append(Flow(recorder, module or torch.nn.Module()))
+        with swapped(new, made[0]), WrittenLists():
+            yield
+
+    captured = record(loaded, around, PageRecorder)
+    flow = made[0]
+    for number, body in enumerate(flow.recorder.top.bodies):
+        setattr(captured.root, f"loop_{number}", body)
+    return dataclasses.replace(
+        captured,
+        branches=tuple(_branches(captured.root)),
+        preconditions=tuple(flow.preconditions),
+    )
+
+
+def _branches(root: Any) -> Iterator[Branch]:
+    """Every branch of the graph, which is given its number."""
+    number = 0
+    for node in _nodes(root):
+        if "asked" in node.meta:
+            condition, frames, about_data = node.meta.pop("asked")
+            node.meta["branch"] = number
+            number += 1
+            yield Branch(condition, location(frames, node.meta.get("module") or ""), about_data)
+
+
+def _nodes(root: Any) -> Iterator[Any]:
+    for node in root.graph.nodes:
+        yield node
+        if node.op == "get_attr":
+            yield from _nodes(getattr(root, node.target))

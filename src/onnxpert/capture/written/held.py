@@ -1,0 +1,277 @@
+"""What variables hold while a model is written down: values that are not there yet, and lists whose
+length only a run of the file knows."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import torch
+
+from onnxpert.capture.written.exits import UnwritableError
+
+SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+NUMBERS = (bool, int, float, *SYMBOLS)
+_OTHERS = (set, deque)  # containers that are only looked at: they must not change
+
+
+class Undefined:
+    """A variable that has no value, or one that nobody can know."""
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+    def __bool__(self) -> NoReturn:
+        raise UnwritableError("a variable is read that a loop or a branch leaves open")
+
+
+UNDEFINED = Undefined()
+
+
+class Grown(list[Any]):
+    """A list of tensors that all look alike, one behind the other along a new first axis; or, where
+    they differ in one axis, along that one, with the size of each."""
+
+    def __init__(
+        self,
+        rows: torch.Tensor,
+        *,
+        number: bool = False,
+        axis: int | None = None,
+        sizes: torch.Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.rows = rows
+        self.number = number  # its items are Python's numbers
+        self.axis = axis
+        self.sizes = sizes
+
+    @property
+    def count(self) -> Any:
+        return (self.rows if self.sizes is None else self.sizes).shape[0]
+
+    @property
+    def parts(self) -> list[torch.Tensor]:
+        return [self.rows] if self.sizes is None else [self.rows, self.sizes]
+
+    def like(self, rows: torch.Tensor, sizes: torch.Tensor | None = None) -> Grown:
+        return Grown(rows, number=self.number, axis=self.axis, sizes=sizes)
+
+    def _take(self, other: Grown) -> None:
+        self.rows, self.sizes, self.axis = other.rows, other.sizes, other.axis
+
+    # ---- as Python's -----------------------------------------------------------------------
+
+    def append(self, item: Any) -> None:
+        self._fit(item)
+        self._take(joined([self, single(item, self)]))
+
+    def insert(self, place: Any, item: Any) -> None:
+        if place != 0:
+            raise UnwritableError("a list is written in the middle")
+        self._fit(item)
+        self._take(joined([single(item, self), self]))
+
+    def _fit(self, item: Any) -> None:
+        """An item of another size makes it a list of different ones. torch would take for granted
+        that two sizes are one where it cannot know."""
+        if not isinstance(item, torch.Tensor):
+            return
+        own = list(self.rows.shape[1:])
+        if self.axis is not None:
+            own.insert(self.axis, item.shape[self.axis])
+        if len(own) != item.dim():
+            raise UnwritableError("the items of a list differ in their number of axes")
+        other = [axis for axis, size in enumerate(item.shape) if not _is_same(size, own[axis])]
+        if len(other) > 1 or (other and self.axis is not None):
+            raise UnwritableError("the items of a list differ in more than one axis")
+        if other:
+            (axis,) = other
+            self.sizes = torch.full([self.count], own[axis], dtype=torch.int64)
+            self.rows = self.rows.movedim(axis + 1, 1).flatten(0, 1)
+            self.axis = axis
+
+    def extend(self, items: Any) -> None:
+        for item in items if not isinstance(items, Grown) else ():
+            self.append(item)
+        if isinstance(items, Grown):
+            if items.axis != self.axis:
+                raise UnwritableError("two lists differ in the size of their items")
+            self._take(joined([self, items]))
+
+    def __add__(self, other: Any) -> Grown:
+        result = self.like(self.rows, self.sizes)
+        result.extend(other)
+        return result
+
+    def __radd__(self, other: Any) -> Grown:
+        result = self.like(self.rows, self.sizes)
+        for item in reversed(other):
+            result.insert(0, item)
+        return result
+
+    def __iadd__(self, other: Any) -> Grown:  # type: ignore[misc]
+        self.extend(other)
+        return self
+
+    def copy(self) -> Grown:
+        return self.like(self.rows, self.sizes)
+
+    def reverse(self) -> None:
+        self._take(self[::-1])
+
+    def pop(self, place: Any = -1) -> Any:
+        self._even()
+        if place not in (0, -1):
+            raise UnwritableError("a list is written in the middle")
+        item = self[place]
+        self.rows = self.rows[1:] if place == 0 else self.rows[: self.count - 1]
+        return item
+
+    def __getitem__(self, place: Any) -> Any:
+        self._even()
+        if isinstance(place, slice):
+            if place.step == -1 and place.start is place.stop is None:
+                return self.like(self.rows.flip(0))
+            return self.like(self.rows[place])
+        if isinstance(place, int) and place < 0:
+            place = self.count + place
+        item = torch.select(self.rows, 0, place)
+        return item.item() if self.number else item
+
+    def __setitem__(self, place: Any, item: Any) -> None:
+        self._even()
+        rows = self.rows.clone()
+        torch.select(rows, 0, place).copy_(as_tensor(item, self.rows.dtype))
+        self.rows = rows
+
+    def _even(self) -> None:
+        if self.sizes is not None:
+            raise UnwritableError("an item is taken of a list whose items differ in size")
+
+    def __len__(self) -> int:
+        raise UnwritableError("the length of a list is not known")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise UnwritableError("the items of a list are not known")
+
+    def __bool__(self) -> bool:
+        raise UnwritableError("the length of a list is not known")
+
+    __hash__ = None
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    one, other = (s.node.expr if isinstance(s, torch.SymInt) else s for s in (a, b))
+    return bool(one == other)
+
+
+def as_tensor(value: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+    if isinstance(value, torch.Tensor):
+        return value if dtype is None or value.dtype is dtype else value.to(dtype)
+    if isinstance(value, (bool, torch.SymBool)):
+        return torch.full([], value, dtype=torch.bool)
+    fraction = isinstance(value, (float, torch.SymFloat))
+    return torch.scalar_tensor(value, dtype=dtype or (torch.float64 if fraction else torch.int64))
+
+
+def single(item: Any, like: Grown) -> Grown:
+    """A list of one."""
+    if (
+        not isinstance(item, (torch.Tensor, *NUMBERS))
+        or isinstance(item, torch.Tensor) == like.number
+    ):
+        raise UnwritableError("a list holds tensors and other things")
+    tensor = as_tensor(item, like.rows.dtype if like.number else None)
+    if like.axis is None:
+        return like.like(tensor.unsqueeze(0))
+    size = torch.full([1], tensor.shape[like.axis], dtype=torch.int64)
+    return like.like(tensor.movedim(like.axis, 0), size)
+
+
+def joined(lists: list[Grown]) -> Grown:
+    rows = torch.cat([one.rows for one in lists])
+    sizes = [one.sizes for one in lists if one.sizes is not None]
+    return lists[0].like(rows, torch.cat(sizes) if sizes else None)
+
+
+# ---- containers as they were ---------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Seen:
+    """A value as it is now, containers with what they hold."""
+
+    value: Any
+    keys: tuple[Any, ...] | None = None  # of a dictionary; the axis of a list that grows
+    inner: tuple[Seen, ...] | None = None  # of a container
+
+    @property
+    def kind(self) -> type:
+        return type(self.value)
+
+    def restore(self) -> Any:
+        """Puts back into containers what they held."""
+        if isinstance(self.value, _OTHERS):
+            self.value.clear()
+            for item in self.keys or ():
+                (self.value.append if isinstance(self.value, deque) else self.value.add)(item)
+        if self.inner is None:
+            return self.value
+        held = [one.restore() for one in self.inner]
+        if isinstance(self.value, Grown):
+            self.value.rows, *rest = held
+            (self.value.axis,) = self.keys or (None,)
+            self.value.sizes = rest[0] if rest else None
+        elif isinstance(self.value, list):
+            self.value[:] = held
+        elif isinstance(self.value, dict):
+            assert self.keys is not None
+            self.value.clear()
+            self.value.update(zip(self.keys, held, strict=True))
+        return self.value
+
+
+def seen(value: Any) -> Seen:
+    if isinstance(value, Grown):
+        return Seen(value, (value.axis,), tuple(map(Seen, value.parts)))
+    if type(value) is list or (isinstance(value, tuple) and not isinstance(value, torch.Size)):
+        return Seen(value, None, tuple(map(seen, value)))
+    if isinstance(value, dict) and not isinstance(value, _OTHERS):
+        return Seen(value, tuple(value), tuple(map(seen, value.values())))
+    if isinstance(value, _OTHERS):
+        return Seen(value, tuple(value))
+    return Seen(value)
+
+
+def rebuilt(old: Seen, held: list[Any]) -> Any:
+    """The container of `old` with other things in it: the same object, where it can be."""
+    value = old.value
+    if isinstance(value, tuple):
+        make: Callable[..., Any] = getattr(type(value), "_make", type(value))
+        return make(held)
+    if isinstance(value, dict):
+        assert old.keys is not None
+        value.clear()
+        value.update(zip(old.keys, held, strict=True))
+    else:
+        value[:] = held
+    return value
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Whether two values that are no containers are one for certain."""
+    if a is b:
+        return True
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
+        return False
+    if isinstance(a, SYMBOLS) or isinstance(b, SYMBOLS):
+        return type(a) is type(b) and bool(a.node.expr == b.node.expr)
+    if type(a) is not type(b):
+        return False
+    try:
+        return bool(a == b)
+    except Exception:  # of whatever class the model has it: then it is another
+        return False

@@ -1,0 +1,109 @@
+"""torch's functions that take or give lists, where only a run knows how long those are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.capture.written.held import Grown, joined
+from onnxpert.capture.written.sequences import Steps, pieces
+
+Tensor = torch.Tensor
+_CATS = (torch.cat, torch.concat, torch.concatenate)
+_STACKS = (torch.stack,)
+_ROWS = (torch.vstack, torch.hstack, torch.dstack, torch.column_stack)
+_UNBINDS = (torch.unbind, Tensor.unbind, Tensor.__iter__)
+_SPLITS = (torch.split, Tensor.split)
+_CHUNKS = (torch.chunk, Tensor.chunk)
+_MAKERS = (torch.tensor, torch.as_tensor)
+
+
+class WrittenLists(TorchFunctionMode):
+    """While on, lists of unknown length go in and come out."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        given = kwargs or {}
+        first = args[0] if args else given.get("tensors")
+        if isinstance(first, (list, tuple)) and func in (*_CATS, *_STACKS, *_ROWS, *_MAKERS):
+            whole = _whole(first)
+            if whole is not None:
+                return _together(func, whole, args[1:], given)
+        if isinstance(first, Tensor):
+            found = _apart(func, first, args[1:], given)
+            if found is not None:
+                return found
+        return func(*args, **given)
+
+
+def _whole(items: Any) -> Grown | None:
+    """The list as one of unknown length, if it is or holds such."""
+    if isinstance(items, Grown):
+        return items
+    grown = [one for one in items if isinstance(one, Grown)]
+    return None if not grown else joined(grown) if len(grown) == len(items) else None
+
+
+def _together(func: Any, whole: Grown, rest: Any, given: dict[str, Any]) -> Tensor:
+    dim = rest[0] if rest else given.get("dim", given.get("axis", 0))
+    if func in _MAKERS and whole.number:
+        dtype = given.get("dtype")
+        plain = torch.get_default_dtype() if whole.rows.dtype.is_floating_point else torch.int64
+        return whole.rows.to(dtype or plain)
+    if func in _STACKS and whole.axis is None:
+        rank = whole.rows.dim()
+        return whole.rows.movedim(0, dim % rank)
+    if func is torch.vstack and whole.rows.dim() == 2:
+        return whole.rows
+    if func in _CATS:
+        return _end_to_end(whole, dim)
+    raise UnwritableError(f"`{func.__name__}` takes a list of unknown length")
+
+
+def _end_to_end(whole: Grown, dim: int) -> Tensor:
+    if whole.axis is not None:
+        rank = whole.rows.dim()
+        if dim % rank != whole.axis:
+            raise UnwritableError("the items of a list differ in size")
+        return whole.rows.movedim(0, whole.axis)
+    rank = whole.rows.dim() - 1
+    axis = dim % rank
+    return whole.rows.movedim(0, axis).flatten(axis, axis + 1)
+
+
+def _apart(func: Any, tensor: Tensor, rest: Any, given: dict[str, Any]) -> Any:
+    """Pieces of a tensor whose number is not known; None for everything else."""
+    if func in _UNBINDS:
+        dim = rest[0] if rest else given.get("dim", 0)
+        if tensor.dim() and isinstance(tensor.shape[dim], torch.SymInt):
+            return Steps(tensor.shape[dim], lambda place: torch.select(tensor, dim, place))
+    if func in _SPLITS:
+        size = rest[0] if rest else given.get("split_size", given.get("split_size_or_sections"))
+        dim = rest[1] if len(rest) > 1 else given.get("dim", 0)
+        if isinstance(size, Grown) and size.number:
+            return _sections(tensor, size, dim)
+        if isinstance(tensor.shape[dim], torch.SymInt) and isinstance(size, (int, torch.SymInt)):
+            return pieces(tensor, size, dim)
+    if func in _CHUNKS:
+        count = rest[0] if rest else given.get("chunks")
+        dim = rest[1] if len(rest) > 1 else given.get("dim", 0)
+        if isinstance(tensor.shape[dim], torch.SymInt):
+            return pieces(tensor, torch.sym_max((tensor.shape[dim] + count - 1) // count, 1), dim)
+    if func is Tensor.tolist and tensor.dim() == 1 and isinstance(tensor.shape[0], torch.SymInt):
+        return Grown(tensor, number=True)
+    return None
+
+
+def _sections(tensor: Tensor, sizes: Grown, dim: int) -> Steps:
+    ends = sizes.rows.cumsum(0)
+
+    def section(place: Any) -> Tensor:
+        size = torch.select(sizes.rows, 0, place)
+        start = (torch.select(ends, 0, place) - size).item()
+        return tensor.narrow(dim, start, size.item())
+
+    return Steps(sizes.count, section)

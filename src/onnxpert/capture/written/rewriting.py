@@ -1,0 +1,468 @@
+"""A function with its `if`, `for` and `while` made calls, which are told what to do and with which
+variables. Whoever is called decides whether to do it as Python does or to write it down whole."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from onnxpert.capture.written.exits import PREFIX, Exits, UnwritableError, stop_of
+
+FLOW = f"{PREFIX}flow"  # the global name by which rewritten code knows who to call
+_OPEN = frozenset(
+    {
+        "range",
+        "len",
+        "int",
+        "float",
+        "bool",
+        "enumerate",
+        "zip",
+        "reversed",
+        "sum",
+        "min",
+        "max",
+        "any",
+        "all",
+        "list",
+        "tuple",
+        "abs",
+    }
+)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_BEYOND = (ast.NamedExpr, ast.Await, ast.YieldFrom, ast.AsyncFor, ast.AsyncWith, ast.Global)
+_CHANGES = frozenset(
+    {
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "clear",
+        "update",
+        "setdefault",
+        "reverse",
+        "add",
+    }
+)
+_COMPREHENSION = f"{PREFIX}made"
+
+
+def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
+    """Raises UnwritableError."""
+    for part in ast.walk(function):
+        if isinstance(part, _BEYOND):
+            raise UnwritableError(f"`{type(part).__name__}` is in a function")
+    numbers = iter(range(10**9))
+    function.decorator_list = []
+    Comprehensions(numbers).visit(function)
+    Flowing(numbers).function(function)
+    return ast.fix_missing_locations(function)
+
+
+# ---- comprehensions ------------------------------------------------------------------------
+
+
+class Comprehensions(ast.NodeTransformer):
+    """`[f(x) for x in xs]` as a function with a loop, defined in front of the statement."""
+
+    def __init__(self, numbers: Iterator[int]) -> None:
+        self._numbers = numbers
+        self._made: list[ast.stmt] = []
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        outer, self._made = self._made, []
+        if any(isinstance(part, ast.Yield) for part in _own(node.body)):
+            _listed(node)
+        node.body = self._block(node.body)
+        self._made = outer
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        return node  # there is no place for a statement in front of what it holds
+
+    def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for one in statements:
+            before, self._made = self._made, []
+            if isinstance(one, ast.While):  # the test is a function of its own by and by
+                made = one
+                made.body = self._block(one.body)
+                made.orelse = self._block(one.orelse)
+            else:
+                made = self._statement(one)
+            done += [*self._made, made]
+            self._made = before
+        return done
+
+    def _statement(self, one: ast.stmt) -> Any:
+        for name, value in ast.iter_fields(one):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(one, name, self._block(value))
+            elif isinstance(value, list) and value and isinstance(value[0], ast.ExceptHandler):
+                for handler in value:
+                    handler.body = self._block(handler.body)
+            elif isinstance(value, (ast.AST, list)) and not isinstance(one, ast.FunctionDef):
+                many = value if isinstance(value, list) else [value]
+                new = [self.visit(each) if isinstance(each, ast.AST) else each for each in many]
+                setattr(one, name, new if isinstance(value, list) else new[0])
+        return self.visit_FunctionDef(one) if isinstance(one, ast.FunctionDef) else one
+
+    def visit_ListComp(self, node: ast.ListComp) -> Any:
+        return self._function(node)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
+        return self._function(node)
+
+    def _function(self, node: Any) -> ast.expr:
+        name = f"{_COMPREHENSION}_{next(self._numbers)}"
+        items = f"{PREFIX}items"
+        first = node.generators[0]
+        add: ast.stmt = ast.Expr(
+            ast.Call(ast.Attribute(_load(items), "append", ast.Load()), [node.elt], [])
+        )
+        for one in reversed(node.generators):
+            for condition in reversed(one.ifs):
+                add = ast.If(condition, [add], [])
+            over = _load(f"{PREFIX}over") if one is first else one.iter
+            add = ast.For(one.target, over, [add], [])
+        body = [
+            ast.Assign([ast.Name(items, ast.Store())], ast.List([], ast.Load())),
+            add,
+            ast.Return(_load(items)),
+        ]
+        made = _define(name, body, [f"{PREFIX}over"])
+        # In the order of Python: what is gone through is worked out where the brackets stand.
+        call = ast.Call(_load(name), [self.visit(first.iter)], [])
+        for part in (made, call):
+            ast.fix_missing_locations(ast.copy_location(part, node))
+        inner, self._made = self._made, []
+        self.visit_FunctionDef(made)
+        self._made = [*inner, made]
+        return call
+
+
+def _listed(node: ast.FunctionDef) -> None:
+    """A generator as a function that gives a list: what it yields is all used."""
+    items = f"{PREFIX}yielded"
+
+    class Yields(ast.NodeTransformer):
+        def visit_FunctionDef(self, inner: ast.FunctionDef) -> Any:
+            return inner
+
+        visit_Lambda = visit_FunctionDef  # type: ignore[assignment]
+
+        def visit_Return(self, one: ast.Return) -> Any:
+            return ast.copy_location(ast.Return(_load(items)), one)
+
+        def visit_Yield(self, one: ast.Yield) -> Any:
+            value = one.value or ast.Constant(None)
+            add = ast.Attribute(_load(items), "append", ast.Load())
+            return ast.copy_location(ast.Call(add, [value], []), one)
+
+    body = [Yields().visit(one) for one in node.body]
+    start = ast.Assign([ast.Name(items, ast.Store())], ast.List([], ast.Load()))
+    node.body = [start, *body, ast.Return(_load(items))]
+    for one in (start, node.body[-1]):
+        ast.copy_location(one, node)
+    ast.fix_missing_locations(node)
+
+
+# ---- statements ----------------------------------------------------------------------------
+
+
+class Flowing(ast.NodeTransformer):
+    """Branches, loops and what decides them."""
+
+    def __init__(self, numbers: Iterator[int]) -> None:
+        self._numbers = numbers
+        self._scopes: list[set[str]] = []
+        self._first: list[str] = []  # parameter of each function around
+
+    def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.body = Exits(self._numbers).function(node.body)
+        scope = _locals(node)
+        self._scopes.append(scope)
+        arguments = [*node.args.posonlyargs, *node.args.args]
+        self._first.append(arguments[0].arg if arguments else "")
+        body = self._block(node.body)
+        self._scopes.pop()
+        self._first.pop()
+        given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+        declared = sorted(
+            name for name in scope - given - _declared(node) if not name.startswith(_COMPREHENSION)
+        )
+        # Variables of the function's, even where only a function inside assigns them.
+        names: list[ast.stmt] = [
+            ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)) for name in declared
+        ]
+        if names:
+            body = [ast.If(ast.Constant(0), names, []), *body]
+        node.body = body
+        first = body[0]
+        ast.copy_location(first, node)
+        return ast.fix_missing_locations(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        node.decorator_list = [self.visit(one) for one in node.decorator_list]
+        return self.function(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return node
+
+    def _block(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for one in statements:
+            made = self.visit(one)
+            done += made if isinstance(made, list) else [made]
+        return done
+
+    def visit_If(self, node: ast.If) -> Any:
+        names = self._state(node)
+        returns = any(isinstance(part, ast.Return) for part in _own([node]))
+        stored = [self._stored(side) for side in (node.body, node.orelse)]
+        test = self.visit(node.test)
+        number = next(self._numbers)
+        yes, no = f"{PREFIX}yes_{number}", f"{PREFIX}no_{number}"
+        sides = [
+            _define(name, [*_nonlocal(own), *(self._block(side) or [ast.Pass()])])
+            for name, side, own in ((yes, node.body, stored[0]), (no, node.orelse, stored[1]))
+        ]
+        held, state = _state(number, names)
+        call = _call("branch", test, _load(yes), _load(no), state)
+        last: ast.stmt = ast.Return(call) if returns else ast.Expr(call)
+        return _placed([*sides, *held, last], node)
+
+    def visit_For(self, node: ast.For) -> Any:
+        names = self._state(node)
+        stored = self._stored([node.target, *node.body])
+        over, number = self.visit(node.iter), next(self._numbers)
+        item, body = f"{PREFIX}item_{number}", f"{PREFIX}body_{number}"
+        take = ast.Assign([node.target], _load(item))
+        turn = _define(body, [*_nonlocal(stored), take, *self._block(node.body)], [item])
+        held, state = _state(number, names)
+        call = _call("gone_through", over, _load(body), _stop(node), state)
+        return _placed([turn, *held, ast.Expr(call)], node)
+
+    def visit_While(self, node: ast.While) -> Any:
+        names = self._state(node)
+        stored = self._stored(node.body)
+        number = next(self._numbers)
+        test, body = f"{PREFIX}test_{number}", f"{PREFIX}body_{number}"
+        ask = _define(test, [ast.Return(self.visit(node.test))])
+        turn = _define(body, [*_nonlocal(stored), *self._block(node.body)])
+        held, state = _state(number, names)
+        call = _call("gone_round", _load(test), _load(body), _stop(node), state)
+        return _placed([ask, turn, *held, ast.Expr(call)], node)
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        made: Any = self.generic_visit(node)
+        if node.handlers:
+            held = ast.With([ast.withitem(_call("trying"))], made.body)
+            made.body = _placed([held], node)
+        return made
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        value = ast.Constant(None) if node.value is None else self.visit(node.value)
+        return _placed([ast.Return(_call("given", value))], node)[0]
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        text = ast.Constant("AssertionError") if node.msg is None else node.msg
+        asked = _call("assured", self.visit(node.test), _function_of(self.visit(text)))
+        return _placed([ast.Expr(asked)], node)[0]
+
+    # ---- expressions -----------------------------------------------------------------------
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        name = "both" if isinstance(node.op, ast.And) else "either"
+        parts = [_function_of(self.visit(value)) for value in node.values]
+        return ast.copy_location(_call(name, *parts), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        inner = self.visit(node.operand)
+        if isinstance(node.op, ast.Not):
+            return ast.copy_location(_call("negated", inner), node)
+        return ast.copy_location(ast.UnaryOp(node.op, inner), node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        sides = [_function_of(self.visit(side)) for side in (node.body, node.orelse)]
+        return ast.copy_location(_call("chosen", self.visit(node.test), *sides), node)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        if any(isinstance(one, (ast.Is, ast.IsNot)) for one in node.ops):
+            node.left = _call("given", node.left)
+        elif len(node.ops) > 1:
+            ends = [node.left, *node.comparators]
+            if not all(isinstance(one, (ast.Name, ast.Constant)) for one in ends[1:-1]):
+                return self.generic_visit(node)
+            pairs: list[ast.expr] = [
+                ast.copy_location(ast.Compare(a, [op], [b]), node)
+                for a, op, b in zip(ends, node.ops, ends[1:], strict=False)
+            ]
+            return self.visit(ast.copy_location(ast.BoolOp(ast.And(), pairs), node))
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
+            node.args = [_load("__class__"), _load(self._first[0])]
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "tolist" and not node.args:
+            return ast.copy_location(_call("listed", self.visit(node.func.value)), node)
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        known = any(node.id in scope for scope in self._scopes)
+        if isinstance(node.ctx, ast.Load) and node.id in _OPEN and not known:
+            return ast.copy_location(_call("builtin", node), node)
+        return node
+
+    # ---- variables -------------------------------------------------------------------------
+
+    def _state(self, node: ast.AST) -> list[str]:
+        """What a statement reads or writes of the function's variables and their attributes."""
+        visible = set().union(*self._scopes)
+        names = {
+            part.id
+            for part in ast.walk(node)
+            if isinstance(part, ast.Name) and part.id in visible and not _is_made(part.id)
+        }
+        dotted = {text for part in ast.walk(node) for text in _changed_attributes(part, visible)}
+        stop = stop_of(node) if isinstance(node, ast.stmt) else None
+        return sorted(names | dotted | ({stop} if stop else set()))
+
+    def _stored(self, statements: Iterable[ast.AST]) -> list[str]:
+        visible = set().union(*self._scopes)
+        return sorted(
+            {
+                part.id
+                for one in statements
+                for part in _own([one])
+                if isinstance(part, ast.Name)
+                and not isinstance(part.ctx, ast.Load)
+                and part.id in visible
+                and not _is_made(part.id)
+            }
+        )
+
+
+def _is_made(name: str) -> bool:
+    return name.startswith(_COMPREHENSION)
+
+
+def _own(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """What stands in a function and not in one inside it."""
+    for one in statements:
+        yield one
+        if not isinstance(one, _FUNCTIONS):
+            yield from _own(ast.iter_child_nodes(one))
+
+
+def _locals(node: ast.FunctionDef) -> set[str]:
+    names = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+    for part in _own(node.body):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            names.add(part.id)
+        elif isinstance(part, (ast.FunctionDef, ast.ClassDef)):
+            names.add(part.name)
+        elif isinstance(part, (ast.Import, ast.ImportFrom)):
+            names |= {(one.asname or one.name).partition(".")[0] for one in part.names}
+        elif isinstance(part, ast.ExceptHandler) and part.name:
+            names.add(part.name)
+        elif isinstance(part, ast.Nonlocal):
+            names |= set(part.names)
+        if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+            names.add(part.name)
+    return names
+
+
+def _declared(node: ast.FunctionDef) -> set[str]:
+    """Names that must not be assigned at the top: of outer functions, and those defined there."""
+    found: set[str] = set()
+    for part in _own(node.body):
+        if isinstance(part, ast.Nonlocal):
+            found |= set(part.names)
+    return found
+
+
+def _changed_attributes(part: ast.AST, visible: set[str]) -> Iterator[str]:
+    """`self.h = ...`, `self.seen.append(...)`, `self.table[k] = ...`"""
+    held: ast.AST | None = None
+    if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
+        held = part
+    elif isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
+        held = part.value
+    elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+        held = part.func.value if part.func.attr in _CHANGES else None
+    elif isinstance(part, ast.AugAssign):
+        held = part.target
+    text = ast.unparse(held) if isinstance(held, ast.Attribute) else ""
+    parts = text.split(".")
+    if text and all(map(str.isidentifier, parts)) and parts[0] in visible:
+        yield text
+
+
+# ---- what is put in ------------------------------------------------------------------------
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _call(method: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(_load(FLOW), method, ast.Load()), list(args), [])
+
+
+def _function_of(value: ast.expr) -> ast.Lambda:
+    return ast.Lambda(_arguments([]), value)
+
+
+def _arguments(names: Sequence[str]) -> ast.arguments:
+    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+
+
+def _define(name: str, body: list[ast.stmt], names: Sequence[str] = ()) -> ast.FunctionDef:
+    made = ast.FunctionDef(name, _arguments(names), body, [])
+    made.type_params = []  # type: ignore[attr-defined]
+    return made
+
+
+def _nonlocal(names: Sequence[str]) -> list[ast.stmt]:
+    return [ast.Nonlocal(list(names))] if names else []
+
+
+def _stop(loop: ast.stmt) -> ast.expr:
+    name = stop_of(loop)
+    return ast.Constant(None) if name is None else _function_of(_load(name))
+
+
+def _state(number: int, names: Sequence[str]) -> tuple[list[ast.stmt], ast.expr]:
+    """Two functions, which read and write the variables, and how to say them in a call."""
+    read, write, given = (f"{PREFIX}{what}_{number}" for what in ("get", "set", "new"))
+    plain = [name for name in names if "." not in name]
+    values: list[ast.expr] = [
+        _call("held", _function_of(ast.parse(name, mode="eval").body)) for name in names
+    ]
+    puts: list[ast.stmt] = []
+    for place, name in enumerate(names):
+        value = ast.Subscript(_load(given), ast.Constant(place), ast.Load())
+        if "." in name:
+            home, _, attribute = name.rpartition(".")
+            owner = ast.parse(home, mode="eval").body
+            put = _call("put", owner, ast.Constant(attribute), value)
+            puts.append(ast.Expr(put))
+        else:
+            puts.append(ast.Assign([ast.Name(name, ast.Store())], value))
+    reader = _define(read, [ast.Return(ast.Tuple(values, ast.Load()))])
+    writer = _define(write, [*_nonlocal(plain), *(puts or [ast.Pass()])], [given])
+    return [reader, writer], ast.Tuple([_load(read), _load(write)], ast.Load())
+
+
+def _placed(statements: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
+    """On the line of what they stand for; what comes from the user's own code keeps its own."""
+    for one in statements:
+        for part in ast.walk(one):
+            if "lineno" in part._attributes and not hasattr(part, "lineno"):
+                ast.copy_location(part, at)
+                # To Python the call of a method is where its name ends: let that be the first line.
+                part.end_lineno, part.end_col_offset = part.lineno, part.col_offset  # type: ignore[attr-defined]
+    return statements

@@ -1,0 +1,335 @@
+"""What crosses the border of a page: which variables change in there, and how each of them is handed
+over as a tensor. A slot is widened until it holds what every turn, or either side, gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.capture.written.held import (
+    NUMBERS,
+    UNDEFINED,
+    Grown,
+    Seen,
+    as_tensor,
+    joined,
+    rebuilt,
+    same_value,
+    single,
+)
+from onnxpert.capture.written.pages import PageRecorder, same_size, symbols
+
+
+class FirstTurnError(UnwritableError):
+    """What a loop begins with is nothing like what a turn leaves: the first one is its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A tensor that crosses: None is a size that may be any."""
+
+    dtype: torch.dtype
+    sizes: tuple[Any, ...]
+
+    def over(self, value: torch.Tensor, known: set[Any]) -> Look:
+        """The same for one more value; sizes that are not known around the page are any."""
+        if value.dim() != len(self.sizes):
+            raise UnwritableError("a tensor has another number of axes")
+        sizes = tuple(
+            a if a is not None and same_size(a, b) and symbols(b) <= known else None
+            for a, b in zip(self.sizes, value.shape, strict=True)
+        )
+        dtype = self.dtype
+        if dtype is not value.dtype:
+            dtype = torch.promote_types(dtype, value.dtype)
+        return Look(dtype, sizes)
+
+    def made(self, recorder: PageRecorder) -> torch.Tensor:
+        sizes = [recorder.size() if size is None else size for size in self.sizes]
+        return recorder.unrecorded(sizes, self.dtype)
+
+
+def look(value: torch.Tensor, known: set[Any]) -> Look:
+    return Look(value.dtype, tuple(value.shape)).over(value, known)
+
+
+# ---- slots ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Slot:
+    """One variable, or a part of one."""
+
+    def looks(self) -> Iterator[Look]:
+        yield from ()
+
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+        """The value that the tensors are, on the page that is open."""
+        raise NotImplementedError
+
+    def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
+        """The tensors that a value is."""
+        yield from ()
+
+
+@dataclass
+class Same(Slot):
+    """What nothing changes."""
+
+    value: Seen
+
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+        return self.value.restore()
+
+
+@dataclass
+class Lost(Slot):
+    """What nobody can know afterwards."""
+
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+        return UNDEFINED
+
+
+@dataclass
+class One(Slot):
+    """A tensor, or a number that is one on the way."""
+
+    look: Look
+    number: type | None = None
+
+    def looks(self) -> Iterator[Look]:
+        yield self.look
+
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+        tensor = next(tensors)
+        return tensor if self.number is None else recorder.read(tensor)
+
+    def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
+        given = value.value
+        if given is UNDEFINED or given is None:
+            given = 0
+        if isinstance(given, NUMBERS) and (self.look.sizes or self.number is None):
+            sizes = [0 if size is None else size for size in self.look.sizes]
+            yield torch.full(sizes, given, dtype=self.look.dtype)
+            return
+        tensor = as_tensor(given, self.look.dtype)
+        if tensor.dim() != len(self.look.sizes):
+            raise UnwritableError("a tensor has another number of axes")
+        yield tensor
+
+
+@dataclass
+class Many(Slot):
+    """A container that keeps its shape."""
+
+    old: Seen
+    parts: list[Slot]
+
+    def looks(self) -> Iterator[Look]:
+        for part in self.parts:
+            yield from part.looks()
+
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+        return rebuilt(self.old, [part.taken(recorder, tensors) for part in self.parts])
+
+    def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
+        inner = value.inner
+        if inner is None:  # nothing yet
+            inner = tuple(Seen(UNDEFINED) for _ in self.parts)
+        for part, one in zip(self.parts, inner, strict=True):
+            yield from part.tensors(one)
+
+
+@dataclass
+class Growing(Slot):
+    """A list whose length changes."""
+
+    item: Look
+    number: bool
+    axis: int | None = None
+    rows: Look = field(init=False)
+
+    def __post_init__(self) -> None:
+        sizes = list(self.item.sizes)
+        if self.axis is not None:
+            sizes.pop(self.axis)
+        if any(size is None for size in sizes):
+            raise UnwritableError("the items of a list differ in more than one axis")
+        self.rows = Look(self.item.dtype, (None, *sizes))
+
+    def looks(self) -> Iterator[Look]:
+        yield self.rows
+        if self.axis is not None:
+            yield Look(torch.int64, (None,))
+
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+        rows = next(tensors)
+        sizes = next(tensors) if self.axis is not None else None
+        return Grown(rows, number=self.number, axis=self.axis, sizes=sizes)
+
+    def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
+        if isinstance(value.value, Grown):
+            if value.keys != (self.axis,):
+                raise UnwritableError("the items of a list differ in size")
+            yield from (one.value for one in value.inner or ())
+            return
+        dtype = self.item.dtype
+        empty = torch.zeros([0, *self.rows.sizes[1:]], dtype=dtype)
+        sizes = None if self.axis is None else torch.zeros([0], dtype=torch.int64)
+        whole = Grown(empty, number=self.number, axis=self.axis, sizes=sizes)
+        inner = () if value.value is UNDEFINED else value.inner or ()
+        pieces = [single(one.value, whole) for one in inner]
+        yield from (joined(pieces) if pieces else whole).parts
+
+
+# ---- how they are found --------------------------------------------------------------------
+
+
+def widened(slot: Slot | None, start: Seen, end: Seen, known: set[Any]) -> Slot:
+    """The slot that holds what it held before, what a loop begins with and what a turn leaves."""
+    if isinstance(slot, Lost):
+        return slot
+    if isinstance(slot, Growing):
+        return _growing(start, end, known, slot)
+    if isinstance(slot, Many):
+        return _many(slot, start, end, known)
+    if isinstance(slot, One):
+        return _one(slot, start.value, end.value, known)
+    return _between(start, end, known)
+
+
+def _between(start: Seen, end: Seen, known: set[Any]) -> Slot:
+    a, b = start.value, end.value
+    if start.inner is not None and end.inner is not None and _is_alike(start, end):
+        parts = [_between(x, y, known) for x, y in zip(start.inner, end.inner, strict=True)]
+        if all(isinstance(part, Same) for part in parts) and a is b:
+            return Same(start)
+        return Many(start, parts)
+    if isinstance(a, list) and isinstance(b, list):
+        return _growing(start, end, known, None)
+    if same_value(a, b):
+        if start.keys != end.keys:
+            raise UnwritableError(f"a {type(a).__name__} changes")
+        return Same(start)
+    if a is UNDEFINED and b is UNDEFINED:
+        return Same(start)
+    if start.inner is not None or end.inner is not None:
+        return _with_nothing(start, end, known)
+    if a is UNDEFINED and not isinstance(b, (torch.Tensor, *NUMBERS)):
+        return Lost()
+    if b is UNDEFINED and not isinstance(a, (torch.Tensor, *NUMBERS)):
+        return Lost()
+    if a is None or b is None:
+        raise FirstTurnError("a variable is None at first and something else later")
+    if not all(isinstance(x, (torch.Tensor, *NUMBERS)) or x is UNDEFINED for x in (a, b)):
+        return Lost()
+    return _one(None, a, b, known)
+
+
+def _with_nothing(start: Seen, end: Seen, known: set[Any]) -> Slot:
+    if start.value is None or end.value is None:
+        raise FirstTurnError("a variable is None at first and something else later")
+    whole = end if start.value is UNDEFINED else start
+    other = start if whole is end else end
+    if other.value is not UNDEFINED or isinstance(whole.value, (list, dict)):
+        return Lost()
+    return Many(whole, [_between(Seen(UNDEFINED), one, known) for one in whole.inner or ()])
+
+
+def _is_alike(a: Seen, b: Seen) -> bool:
+    if a.kind is not b.kind or a.keys != b.keys or isinstance(a.value, Grown):
+        return False
+    return len(a.inner or ()) == len(b.inner or ())
+
+
+def _many(slot: Many, start: Seen, end: Seen, known: set[Any]) -> Slot:
+    if end.value is UNDEFINED or not _is_alike(slot.old, end):
+        if isinstance(slot.old.value, list) and isinstance(end.value, list):
+            return _growing(start, end, known, None)
+        return Lost()
+    starts = start.inner
+    if starts is None:
+        starts = tuple(Seen(UNDEFINED) for _ in slot.parts)
+    parts = [
+        widened(part, a, b, known)
+        for part, a, b in zip(slot.parts, starts, end.inner or (), strict=True)
+    ]
+    return Many(slot.old, parts)
+
+
+def _one(slot: One | None, a: Any, b: Any, known: set[Any]) -> Slot:
+    values = [x for x in (a, b) if x is not UNDEFINED]
+    tensors = [x for x in values if isinstance(x, torch.Tensor)]
+    if slot is not None and slot.number is None and not tensors:
+        tensors = []
+    if not all(isinstance(x, (torch.Tensor, *NUMBERS)) for x in values):
+        if any(x is None for x in values):
+            raise FirstTurnError("a variable is None at first and something else later")
+        return Lost()
+    if not tensors:
+        return slot if slot is not None else _number(values)
+    # What Python begins with as a number has the shape that a turn gives it.
+    found = slot.look if slot is not None and slot.number is None else look(tensors[-1], known)
+    for tensor in tensors:
+        if tensor.dim() > len(found.sizes) == 0 and slot is not None and slot.number is not None:
+            found = look(tensor, known)
+        found = found.over(tensor, known)
+    return One(found)
+
+
+def _number(values: Sequence[Any]) -> One:
+    if all(isinstance(x, (bool, torch.SymBool)) for x in values):
+        return One(Look(torch.bool, ()))
+    if any(isinstance(x, (float, torch.SymFloat)) for x in values):
+        return One(Look(torch.float64, ()), float)
+    return One(Look(torch.int64, ()), int)
+
+
+def _growing(start: Seen, end: Seen, known: set[Any], slot: Growing | None) -> Slot:
+    if not isinstance(end.value, list):
+        return Lost()
+    grown = [x for x in (start, end) if isinstance(x.value, Grown)]
+    if grown and grown[-1].keys != (None,):
+        (axis,) = grown[-1].keys or (None,)
+        rows = (grown[-1].inner or ())[0].value
+        sizes: list[Any] = list(rows.shape[1:])
+        sizes.insert(axis, None)
+        return Growing(Look(rows.dtype, tuple(sizes)), grown[-1].value.number, axis)
+    looks: list[Look] = [] if slot is None else [slot.item]
+    items = [
+        one.value for x in (start, end) if not isinstance(x.value, Grown) for one in x.inner or ()
+    ]
+    for one in grown:
+        rows = (one.inner or ())[0].value
+        looks.append(_known_only(Look(rows.dtype, tuple(rows.shape[1:])), known))
+    if not all(isinstance(item, (torch.Tensor, *NUMBERS)) for item in items):
+        raise UnwritableError("a list holds more than tensors and numbers")
+    numbers = not any(isinstance(item, torch.Tensor) for item in items)
+    number = grown[0].value.number if grown else numbers
+    for item in items:
+        tensor_look = look(item, known) if isinstance(item, torch.Tensor) else _number([item]).look
+        looks.append(tensor_look)
+    found = looks[0]
+    for other in looks[1:]:
+        found = _over(found, other)
+    open_axes = [axis for axis, size in enumerate(found.sizes) if size is None]
+    return Growing(found, number, open_axes[0] if open_axes else None)
+
+
+def _known_only(found: Look, known: set[Any]) -> Look:
+    sizes = tuple(size if symbols(size) <= known else None for size in found.sizes)
+    return Look(found.dtype, sizes)
+
+
+def _over(one: Look, other: Look) -> Look:
+    if len(one.sizes) != len(other.sizes):
+        raise UnwritableError("the items of a list differ in their number of axes")
+    sizes = tuple(
+        a if a is not None and b is not None and same_size(a, b) else None
+        for a, b in zip(one.sizes, other.sizes, strict=True)
+    )
+    return Look(torch.promote_types(one.dtype, other.dtype), sizes)

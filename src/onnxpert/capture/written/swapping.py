@@ -1,0 +1,144 @@
+"""The functions that a model runs, for a while with other code in them.
+
+Which they are shows in a run of the model; their source is rewritten, and the code that comes of it
+put into the very function objects, so that whoever calls them, however, calls the new one."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import gc
+import inspect
+import logging
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+from onnxpert.capture.written.exits import PREFIX, UnwritableError
+from onnxpert.capture.written.rewriting import FLOW, rewritten
+from onnxpert.core.source import ownership
+
+logger = logging.getLogger(__name__)
+_LEAST = 2  # the user's own code and libraries, not torch's
+_DECIDING = (ast.If, ast.For, ast.While, ast.IfExp, ast.ListComp, ast.GeneratorExp, ast.BoolOp)
+_MOST_FUNCTIONS = 60
+
+
+@contextmanager
+def running() -> Iterator[set[CodeType]]:
+    """While on, notes the code of the model's functions that run."""
+    found: set[CodeType] = set()
+    before = sys.getprofile()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and ownership(frame.f_code.co_filename) >= _LEAST:
+            found.add(frame.f_code)
+
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(before)
+
+
+def replacements(codes: set[CodeType]) -> Mapping[FunctionType, CodeType]:
+    """The functions that decide something, and what they are to run instead."""
+    found: dict[FunctionType, CodeType] = {}
+    if len(codes) > _MOST_FUNCTIONS:
+        return found
+    for code in codes:
+        new = _new_code(code)
+        for owner in gc.get_referrers(code) if new is not None else ():
+            if isinstance(owner, FunctionType) and owner.__code__ is code:
+                found[owner] = new  # type: ignore[assignment]
+    return found
+
+
+@contextmanager
+def swapped(new: Mapping[FunctionType, CodeType], flow: Any) -> Iterator[None]:
+    old = {function: function.__code__ for function in new}
+    homes = {id(function.__globals__): function.__globals__ for function in new}
+    try:
+        for home in homes.values():
+            home[FLOW] = flow
+        for function, code in new.items():
+            function.__code__ = code
+        yield
+    finally:
+        for function, code in old.items():
+            function.__code__ = code
+        for home in homes.values():
+            home.pop(FLOW, None)
+
+
+@functools.lru_cache(512)
+def _new_code(code: CodeType) -> CodeType | None:
+    try:
+        return _compiled(code)
+    except (UnwritableError, SyntaxError, OSError, TypeError, ValueError, IndentationError):
+        logger.debug("%s stays as it is", code.co_qualname, exc_info=True)
+        return None
+
+
+def _compiled(code: CodeType) -> CodeType | None:
+    lines, first = inspect.getsourcelines(code)
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    function = tree.body[0]
+    if not isinstance(function, ast.FunctionDef) or function.name != code.co_name:
+        return None
+    if not any(isinstance(part, _DECIDING) for part in ast.walk(function)):
+        return None
+    if any(_is_private(part) for part in ast.walk(function)):
+        raise UnwritableError("names that Python mangles")
+    ast.increment_lineno(function, first - 1)
+    made = rewritten(function)
+    made.args.defaults = [ast.Constant(None) for _ in made.args.defaults]
+    made.args.kw_defaults = [one and ast.Constant(None) for one in made.args.kw_defaults]
+    for one in ast.walk(made.args):
+        if isinstance(one, ast.arg):
+            one.annotation = None
+    made.returns = None
+    around = ast.parse("def around():\n    pass").body[0]
+    assert isinstance(around, ast.FunctionDef)
+    free: list[ast.stmt] = [
+        ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)) for name in code.co_freevars
+    ]
+    around.body = [*free, made]
+    module = ast.fix_missing_locations(ast.Module([around], []))
+    whole = compile(module, code.co_filename, "exec", dont_inherit=True)
+    outer = next(one for one in whole.co_consts if isinstance(one, CodeType))
+    new = next(
+        one for one in outer.co_consts if isinstance(one, CodeType) and one.co_name == code.co_name
+    )
+    if new.co_freevars != code.co_freevars:
+        raise UnwritableError("the function sees other variables")
+    return _named(new, code)
+
+
+def _is_private(part: ast.AST) -> bool:
+    name = (
+        part.attr
+        if isinstance(part, ast.Attribute)
+        else part.id
+        if isinstance(part, ast.Name)
+        else ""
+    )
+    return name.startswith("__") and not name.endswith("__")
+
+
+def _named(new: CodeType, old: CodeType) -> CodeType:
+    """What was brought in goes by the name of the function it stands in."""
+    constants = tuple(
+        _named(one, old if one.co_name.startswith((PREFIX, "<lambda>")) else one)
+        if isinstance(one, CodeType)
+        else one
+        for one in new.co_consts
+    )
+    return new.replace(
+        co_consts=constants,
+        co_name=old.co_name,
+        co_qualname=old.co_qualname,
+    )

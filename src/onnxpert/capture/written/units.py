@@ -1,0 +1,331 @@
+"""Branches and loops as one call each: what they hold is recorded on pages of their own.
+
+A loop is recorded as often as it takes until what a turn begins with holds what a turn leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from onnxpert.capture.places import user_frames
+from onnxpert.capture.state import restore, snapshot
+from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.capture.written.held import Seen, seen
+from onnxpert.capture.written.pages import (
+    Page,
+    PageRecorder,
+    arranged,
+    made_own,
+    symbols,
+    written_in,
+)
+from onnxpert.capture.written.slots import Growing, Look, Many, One, Slot, widened
+
+_COND = torch.ops.higher_order.cond
+_WHILE = torch.ops.higher_order.while_loop
+_MOST_PASSES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """How the variables of a function are read and written."""
+
+    get: Callable[[], Sequence[Any]]
+    set: Callable[[Sequence[Any]], None]
+
+    def seen(self) -> list[Seen]:
+        values = list(map(seen, self.get()))
+        _check_names(values)
+        return values
+
+
+def _check_names(values: Sequence[Seen]) -> None:
+    """A list that goes by two names would grow under one of them only."""
+    lists = [id(part.value) for one in values for part in _containers(one)]
+    if len(set(lists)) < len(lists):
+        raise UnwritableError("a list goes by two names")
+
+
+def _containers(one: Seen) -> Iterator[Seen]:
+    if isinstance(one.value, list | dict):
+        yield one
+    for part in one.inner or ():
+        yield from _containers(part)
+
+
+class Units:
+    """Writes them into the page that is open."""
+
+    def __init__(self, recorder: PageRecorder, root: torch.nn.Module) -> None:
+        self.recorder = recorder
+        self._modules = list(root.modules())
+        # A module's attributes that rewritten code knows of are variables: they are put back anyway.
+        self.assigned: set[tuple[int, str]] = set()
+
+    # ---- branches --------------------------------------------------------------------------
+
+    def branch(
+        self,
+        truth: Any,
+        sides: Sequence[Callable[[], Any]],
+        variables: Variables,
+        refused: Callable[[bool, Exception], None],
+    ) -> Any:
+        """What either side does and gives, as one call. Where one side raises, the other is all."""
+        start = variables.seen()
+        known = self._symbols()
+        pages: list[Page] = []
+        ends: list[list[Seen]] = []
+        for number, side in enumerate(sides):
+            page = self.recorder.new_page()
+            try:
+                with self.recorder.opened(page), self._kept():
+                    result = side()
+                    ends.append([*variables.seen(), seen(result)])
+            except Exception as error:
+                variables.set([one.restore() for one in start])
+                refused(not number, error)  # raises if it is not the model that does
+                return sides[1 - number]()
+            finally:
+                variables.set([one.restore() for one in start])
+            pages.append(page)
+        slots = [widened(None, a, b, known) for a, b in zip(*ends, strict=True)]
+        return self._joined(truth, pages, ends, slots, variables)
+
+    def _joined(
+        self,
+        truth: Any,
+        pages: Sequence[Page],
+        ends: Sequence[Sequence[Seen]],
+        slots: Sequence[Slot],
+        variables: Variables,
+    ) -> Any:
+        recorder = self.recorder
+        given: list[list[Any]] = []
+        for page, end in zip(pages, ends, strict=True):
+            with recorder.opened(page):
+                tensors = _tensors(slots, end)
+                given.append([recorder.reference(one) for one in tensors])
+        written = _distinct(one for page in pages for one in written_in(page))
+        others = _distinct(one for page in pages for one in page.others)
+        for page, nodes in zip(pages, given, strict=True):
+            own = {id(one) for one in written_in(page)}
+            copies = {id(one): made_own(recorder, page, one) for one in written if id(one) in own}
+            arranged(recorder, page, (), others)
+            results = [
+                copies[id(one)] if id(one) in copies else page.places[id(one)] for one in written
+            ]
+            page.graph.output((*(_copied(node, copies, page) for node in nodes), *results))
+        looks = [each for slot in slots for each in slot.looks()]
+        outs = [each.made(recorder) for each in looks]
+        finals = [recorder.unrecorded(one.shape, one.dtype) for one in written]
+        if outs or finals:
+            held = [recorder.held(page) for page in pages]
+            node = recorder.write(_COND, (truth, *held, tuple(others)), {}, [*outs, *finals])
+            node.meta["asked"] = (_condition(truth), user_frames(), _is_about_data(truth))
+        self._write_back(written, finals)
+        taken = iter(outs)
+        *values, result = [slot.taken(recorder, taken) for slot in slots]
+        variables.set(values)
+        return result
+
+    # ---- loops -----------------------------------------------------------------------------
+
+    def loop(
+        self, go: Any, turn: Callable[[], Any], variables: Variables, count: Any = None
+    ) -> None:
+        """Turns of what `turn` does, which gives whether there is another one; `count` says how
+        many there are, where that is known before."""
+        start = variables.seen()
+        slots: list[Slot] = [widened(None, one, one, self._symbols()) for one in start]
+        writes: set[int] = set()
+        for _ in range(_MOST_PASSES):
+            known = self._symbols()
+            page = self.recorder.new_page()
+            try:
+                with self.recorder.opened(page), self._kept():
+                    places = self._entered(slots, variables)
+                    again = turn()
+                    end = variables.seen()
+                wider = [
+                    widened(slot, a, b, known) for slot, a, b in zip(slots, start, end, strict=True)
+                ]
+                written = written_in(page)
+                settled = list(map(_form, wider)) == list(map(_form, slots))
+                if settled and {id(one) for one in written} <= writes:
+                    self._looped(
+                        go,
+                        again,
+                        page,
+                        places,
+                        end,
+                        slots,
+                        start,
+                        written,
+                        variables,
+                        (count, known),
+                    )
+                    return
+                slots = wider
+                writes |= {id(one) for one in written}
+            finally:
+                if self.recorder.page is not page and not getattr(page, "done", False):
+                    variables.set([one.restore() for one in start])
+        raise UnwritableError("what a loop hands on changes its shape from turn to turn")
+
+    def _entered(self, slots: Sequence[Slot], variables: Variables) -> list[Any]:
+        """The inputs of a turn, with the variables set to what they bring."""
+        recorder = self.recorder
+        places = [recorder.formal("go", recorder.unrecorded([], torch.bool))]
+        tensors = [look.made(recorder) for slot in slots for look in slot.looks()]
+        places += [recorder.formal("carried", tensor) for tensor in tensors]
+        given = iter(tensors)
+        variables.set([slot.taken(recorder, given) for slot in slots])
+        return places
+
+    def _looped(
+        self,
+        go: Any,
+        again: Any,
+        page: Page,
+        places: Sequence[Any],
+        end: Sequence[Seen],
+        slots: Sequence[Slot],
+        start: Sequence[Seen],
+        written: Sequence[torch.Tensor],
+        variables: Variables,
+        turns: tuple[Any, set[Any]],  # how many, and the symbols that are known around
+    ) -> None:
+        recorder = self.recorder
+        count, known = turns
+        with recorder.opened(page):
+            tensors = _tensors(slots, end)
+            results = [recorder.reference(one) for one in tensors]
+            again = recorder.reference(again)
+        variables.set([one.restore() for one in start])
+        page.done = True  # type: ignore[attr-defined]
+        copies = {id(one): made_own(recorder, page, one) for one in written}
+        kept = [one for one in page.others if id(one) not in copies]
+        arranged(recorder, page, [*places, *(page.places[id(one)] for one in written)], kept)
+        page.graph.output(
+            (again, *(_copied(node, copies, page) for node in results), *copies.values())
+        )
+        starts = _tensors(slots, start)
+        looks = [look for slot in slots for look in slot.looks()]
+        formals = [place.meta["val"] for place in places[1:]]
+        outs = [
+            _after(look, count, *three, known).made(recorder)
+            for look, *three in zip(looks, starts, formals, tensors, strict=True)
+        ]
+        finals = [recorder.unrecorded(one.shape, one.dtype) for one in written]
+        test = self._test(page)
+        node = recorder.write(
+            _WHILE,
+            (recorder.held(test), recorder.held(page), (go, *starts, *written), tuple(kept)),
+            {},
+            [recorder.unrecorded([], torch.bool), *outs, *finals],
+        )
+        node.meta["loop"] = True
+        self._write_back(written, finals)
+        taken = iter(outs)
+        variables.set([slot.taken(recorder, taken) for slot in slots])
+
+    def _test(self, page: Page) -> Page:
+        """What says whether there is another turn: the turn before did."""
+        test = self.recorder.new_page()
+        examples = [n.meta["val"] for n in page.graph.nodes if n.op == "placeholder"]
+        with self.recorder.opened(test):
+            nodes = [self.recorder.formal("given", example) for example in examples]
+        test.graph.output((nodes[0],))
+        return test
+
+    # ---- around them -----------------------------------------------------------------------
+
+    def _write_back(self, written: Sequence[torch.Tensor], finals: Sequence[torch.Tensor]) -> None:
+        for outer, final in zip(written, finals, strict=True):
+            torch.ops.aten.copy_.default(outer, final)
+
+    def _symbols(self) -> set[Any]:
+        environment: Any = self.recorder.fake_mode.shape_env
+        return set(environment.var_to_range)
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """What a side or a turn does to attributes of modules, beside what is known, is too much."""
+        before = [(part, snapshot(part)) for part in self._modules]
+        depth = len(self.recorder.modules)
+        try:
+            yield
+            for part, attributes in before:
+                changed = [
+                    key for key in restore(part, attributes) if (id(part), key) not in self.assigned
+                ]
+                if changed:
+                    raise UnwritableError(f"a branch or a loop changes the attribute {changed[0]}")
+        finally:
+            del self.recorder.modules[depth:]
+            for part, attributes in before:
+                list(restore(part, attributes))
+
+
+def _tensors(slots: Sequence[Slot], values: Sequence[Seen]) -> list[torch.Tensor]:
+    return [one for slot, value in zip(slots, values, strict=True) for one in slot.tensors(value)]
+
+
+def _after(
+    look: Look,
+    count: Any,
+    start: torch.Tensor,
+    formal: torch.Tensor,
+    end: torch.Tensor,
+    known: set[Any],
+) -> Look:
+    """What a tensor looks like after so many turns, where each adds as much as the others."""
+    if count is None:
+        return look
+    sizes = list(look.sizes)
+    for axis, size in enumerate(sizes):
+        if size is None:
+            growth = end.shape[axis] - formal.shape[axis]
+            if symbols(growth) <= known:
+                sizes[axis] = start.shape[axis] + growth * count
+    return Look(look.dtype, tuple(sizes))
+
+
+def _distinct(tensors: Iterator[torch.Tensor]) -> list[torch.Tensor]:
+    return list({id(one): one for one in tensors}.values())
+
+
+def _copied(node: Any, copies: dict[int, Any], page: Page) -> Any:
+    """A result that is a tensor from around which the page has a copy of."""
+    owners = {page.places[number]: copy for number, copy in copies.items()}
+    return owners.get(node, node)
+
+
+def _condition(truth: Any) -> str:
+    # `str` of the symbol itself would be a text that the model makes of a value.
+    return str(truth.node.expr) if isinstance(truth, torch.SymBool) else "a tensor"
+
+
+def _is_about_data(truth: Any) -> bool:
+    return not isinstance(truth, torch.SymBool) or bool(free_unbacked_symbols(truth))
+
+
+def _spelled(look: Look) -> tuple[Any, ...]:
+    return tuple(s.node.expr if isinstance(s, torch.SymInt) else s for s in look.sizes)
+
+
+def _form(slot: Slot) -> Any:
+    """What two slots have in common that hold the same."""
+    if isinstance(slot, One):
+        return ("one", slot.look.dtype, _spelled(slot.look), slot.number)
+    if isinstance(slot, Many):
+        return ("many", *map(_form, slot.parts))
+    if isinstance(slot, Growing):
+        return ("growing", slot.item.dtype, _spelled(slot.item), slot.number, slot.axis)
+    return type(slot).__name__

@@ -1,0 +1,66 @@
+"""Writes where a mask is true, said with torch.where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from onnxpert.repair.codemod import codemod
+from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.page import Page, below
+
+
+@codemod("write-with-where", cures=("CTL401", "CTL406", "STA304"))
+def write_with_where(page: Page) -> Iterator[Change]:
+    """A write into the places of a mask is a new tensor, which a branch can choose or leave."""
+    for node in page.each(cst.Assign):
+        if len(node.targets) == 1:
+            yield from _chosen(page, node, node.targets[0].target, "{}")
+    for change in page.each(cst.AugAssign):
+        sign = page.code(change.operator).strip().removesuffix("=")
+        yield from _chosen(page, change, change.target, f"{page.code(change.target)} {sign} {{}}")
+
+
+def _chosen(page: Page, node: Any, target: cst.CSTNode, value: str) -> Iterator[Change]:
+    if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
+        return
+    mask = target.slice[0].slice if len(target.slice) == 1 else None
+    if not isinstance(mask, cst.Index) or not _is_mask(page, mask.value):
+        return
+    whole: Any = page.expression(value, node.value).visit(_Whole(page, mask.value))
+    name = target.value.value
+    axes = "".join([", None"] * (_rank(page, target.value) - _rank(page, mask.value)))
+    code = f"{name} = torch.where({{}}{f'[...{axes}]' if axes else ''}, {{}}, {name})"
+    yield node, page.statement(code, mask.value, whole).body[0]
+
+
+def _rank(page: Page, node: cst.CSTNode) -> int:
+    return max((len(each.shape) for each in page.values(node)), default=0)
+
+
+def _is_mask(page: Page, node: cst.BaseExpression) -> bool:
+    """Whether it was a tensor of truth values, there or, by name, anywhere in the function."""
+    seen = page.values(node)
+    if isinstance(node, cst.Name) and not seen:
+        names = below(page.function(node) or node, cst.Name)
+        seen = [each for name in names if name.value == node.value for each in page.values(name)]
+    if not seen and isinstance(node, cst.UnaryOperation):
+        return _is_mask(page, node.expression)
+    return bool(seen) and all(each.dtype == "bool" and each.shape for each in seen)
+
+
+class _Whole(cst.CSTTransformer):
+    """`y` for `y[mask]`: torch.where reads the same places of both."""
+
+    def __init__(self, page: Page, mask: cst.BaseExpression) -> None:
+        super().__init__()
+        self._page = page
+        self._mask = page.code(mask)
+
+    def leave_Subscript(  # noqa: N802 - the name is libcst's
+        self, original_node: cst.Subscript, updated_node: cst.Subscript
+    ) -> cst.BaseExpression:
+        inside = [self._page.code(each.slice) for each in original_node.slice]
+        return updated_node.value if inside == [self._mask] else updated_node

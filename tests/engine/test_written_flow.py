@@ -1,0 +1,248 @@
+"""Branches and loops of all kinds in one model, each written down whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+import pytest
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+
+
+class Model(nn.Module):
+    def __init__(self, forward: Callable[..., Any]) -> None:
+        super().__init__()
+        self.run = forward
+
+    def forward(self, x: Tensor) -> Any:
+        return self.run(x)
+
+
+def assert_same(model: nn.Module, path: Path, inputs: Sequence[Tensor]) -> None:
+    session = onnxruntime.InferenceSession(path)
+    (name,) = [given.name for given in session.get_inputs()]
+    for x in inputs:
+        expected = model(x.clone())
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        found = session.run(None, {name: x.numpy()})
+        for want, got in zip(expected, found, strict=True):
+            torch.testing.assert_close(torch.tensor(got), torch.as_tensor(want))
+
+
+# ---- several in one ------------------------------------------------------------------------
+
+
+def all_kinds(x: Tensor) -> Tensor:
+    h = torch.zeros(3)
+    for t in range(x.shape[0]):
+        if x[t].sum() > 0:
+            h = h + x[t]
+        else:
+            h = h * 0.5
+    while h.abs().max() > 1:
+        h = h * 0.7
+    return h
+
+
+def while_with_if(x: Tensor) -> Any:
+    up, down = 0, 0
+    while x.abs().max() > 1 and up + down < 40:
+        if x.sum() > 0:
+            x = x - 0.3
+            down += 1
+        else:
+            x = x + 0.2
+            up += 1
+    return x, up, down
+
+
+def lower_half(x: Tensor) -> Tensor:
+    n = x.shape[0]
+    found = torch.zeros(n, n)
+    for i in range(n):
+        for j in range(i):
+            found[i, j] = (x[i] * x[j]).sum()
+    return found
+
+
+def pairs(x: Tensor) -> Tensor:
+    found = [torch.zeros(())]
+    for i in range(x.shape[0]):
+        for j in range(i + 1, x.shape[0]):
+            found.append((x[i] - x[j]).abs().sum())
+    return torch.stack(found)
+
+
+def bubbles(x: Tensor) -> Tensor:
+    x = x[:, 0].clone()
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0] - 1 - i):
+            if x[j] > x[j + 1]:
+                low = x[j + 1].clone()
+                x[j + 1] = x[j]
+                x[j] = low
+    return x
+
+
+def by_parity(x: Tensor) -> Any:
+    even, odd = torch.zeros(3), torch.ones(3)
+    for t in range(x.shape[0]):
+        if t % 2 == 0:
+            even = even + x[t]
+        else:
+            odd = odd * 0.5 + x[t]
+    return even, odd
+
+
+def best(x: Tensor) -> Any:
+    value, at = x[0].sum(), 0
+    for t in range(1, x.shape[0]):
+        here = x[t].sum()
+        if here > value:
+            value, at = here, t
+    return value, at
+
+
+def until_found(x: Tensor) -> Any:
+    i = 0
+    while i < x.shape[0] and x[i, 0] < 0.5:
+        i += 1
+    return x[:i].sum(0), i
+
+
+def given_back_early(x: Tensor) -> Tensor:
+    for t in range(x.shape[0]):
+        if x[t].max() > 1.2:
+            return x[t] * t
+    return -x.sum(0)
+
+
+def halves(x: Tensor) -> Tensor:
+    while x.shape[0] > 1:
+        if x.shape[0] % 2:
+            x = torch.cat([x, torch.zeros(1, 3)])
+        x = torch.tanh(x[0::2] + x[1::2])
+    return x
+
+
+def yielded(x: Tensor) -> Tensor:
+    def rows() -> Any:
+        h = torch.zeros(3)
+        for t in range(x.shape[0]):
+            h = 0.5 * h + x[t]
+            yield h
+
+    return torch.stack(list(rows()))
+
+
+def chunks(x: Tensor) -> Tensor:
+    return torch.cat([torch.softmax(part, 0) for part in x.chunk(3)])
+
+
+def blocks(x: Tensor) -> Tensor:
+    return torch.stack([x[i : i + 3].mean(0) for i in range(0, x.shape[0], 3)])
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        all_kinds,
+        while_with_if,
+        lower_half,
+        pairs,
+        bubbles,
+        by_parity,
+        best,
+        until_found,
+        given_back_early,
+        halves,
+        yielded,
+        chunks,
+        blocks,
+    ],
+)
+def test_right_at_other_lengths_and_values(forward: Callable[..., Any], tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = Model(forward)
+    path = tmp_path / "m.onnx"
+    onnxpert.export(model, (torch.randn(5, 3),), path, dynamic_shapes={"x": {0: "n"}})
+    assert_same(model, path, [torch.randn(n, 3) * s for n in (1, 2, 5, 7, 12) for s in (0.2, 1, 3)])
+
+
+def as_many_as_the_largest(x: Tensor) -> Tensor:
+    y = x
+    for i in range(int(x.max().item())):
+        y = y * 0.5 + i
+    return y
+
+
+def split_as_told(x: Tensor) -> Tensor:
+    sizes = x[:, 0].abs().long()
+    rows = torch.arange(int(sizes.sum())).float()
+    return torch.stack([part.sum() for part in rows.split(sizes.tolist())])
+
+
+@pytest.mark.parametrize("forward", [as_many_as_the_largest, split_as_told])
+def test_as_often_as_the_data_say(forward: Callable[..., Any], tmp_path: Path) -> None:
+    model = Model(forward)
+    path = tmp_path / "m.onnx"
+    x = torch.tensor([[1.5, 0.0], [3.2, 1.0], [2.0, 2.5]])
+    onnxpert.export(model, (x,), path, dynamic_shapes={"x": {0: "n"}})
+    others = [torch.rand(n, 2, generator=torch.manual_seed(n)) * 6 for n in (1, 2, 5)]
+    assert_same(model, path, [x, *others])
+
+
+def test_a_hundred_turns_and_more(tmp_path: Path) -> None:
+    def shrinking(x: Tensor) -> Any:
+        y = x.abs().sum()
+        k = torch.zeros((), dtype=torch.int64)
+        while y > 0.5:
+            y = y * 0.97
+            k += 1
+        return y, k
+
+    model = Model(shrinking)
+    path = tmp_path / "m.onnx"
+    onnxpert.export(model, (torch.full((4,), 3.0),), path)
+    assert_same(model, path, [torch.full((4,), v) for v in (0.01, 3.0, 1000.0)])
+
+
+# ---- what is left alone --------------------------------------------------------------------
+
+
+class Counting(nn.Module):
+    """Its attribute is written on one side of a branch that the data decide."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        while x.abs().max() > 1:
+            if x.sum() > 0:
+                self.note()
+            x = x * 0.5
+        return x + self.seen
+
+    def note(self) -> None:
+        self.seen += 1
+
+
+def test_what_a_turn_changes_of_a_module_is_no_secret(tmp_path: Path) -> None:
+    model = Counting()
+    with pytest.raises(onnxpert.ExportError):
+        onnxpert.export(model, (torch.full((3,), 5.0),), tmp_path / "m.onnx")
+    assert model.seen == 0
+
+
+def test_the_functions_are_as_they_were(tmp_path: Path) -> None:
+    code = while_with_if.__code__
+    model = Model(while_with_if)
+    onnxpert.export(model, (torch.randn(4, 3),), tmp_path / "m.onnx")
+    assert while_with_if.__code__ is code
+    assert not [name for name in while_with_if.__globals__ if name.startswith("_ox_")]

@@ -1,0 +1,98 @@
+"""What the last digits decide is the file's to decide; all else must be equal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper
+
+import onnxpert
+from onnxpert.core.types import Choice, Severity
+from onnxpert.verify.digits import Digits
+from onnxpert.verify.settling import Settling
+
+NEAR = torch.tensor([3.0, 1.0, 3.0000002, 2.0])
+
+
+def test_what_decides_takes_the_digits_of_the_file() -> None:
+    theirs = torch.tensor([[3.0000002, 1.0, 3.0, 2.0]])
+    scores = NEAR.clone()
+    with Settling(Digits([theirs]), equals=False) as settling:
+        best = scores.topk(2).indices
+        assert best.tolist() == [0, 2]
+        assert scores[best].argmax() == 0  # and so does what reads the same memory
+    assert settling.made == {Choice.ROUNDING}
+
+
+@pytest.mark.parametrize("theirs", [[3.001, 1.0, 3.0, 2.0], [3.0, 1.0, 3.0000002, 2.0]])
+def test_values_that_are_no_rounding_away_and_equal_ones_are_left(theirs: list[float]) -> None:
+    with Settling(Digits([torch.tensor(theirs)]), equals=False) as settling:
+        assert NEAR.clone().topk(2).indices.tolist() == [2, 0]
+    assert not settling.made
+
+
+class Ranked(torch.nn.Module):
+    """Scores that are added up one after the other."""
+
+    def forward(self, x: torch.Tensor, more: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        scores = x
+        for step in range(6):
+            scores = scores + more[:, step]
+        best = scores.topk(2, 0).indices
+        return best, x[best]
+
+
+def _file(path: Path, largest: int) -> Path:
+    """The same, but the small ones are added up first."""
+    nodes = [
+        helper.make_node("ReduceSum", ["more", "one"], ["sum"], keepdims=0),
+        helper.make_node("Add", ["x", "sum"], ["scores"]),
+        helper.make_node("TopK", ["scores", "k"], ["values", "best"], axis=0, largest=largest),
+        helper.make_node("Gather", ["x", "best"], ["rows"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "ranked",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [4]),
+            helper.make_tensor_value_info("more", TensorProto.FLOAT, [4, 6]),
+        ],
+        [
+            helper.make_tensor_value_info("best", TensorProto.INT64, [2]),
+            helper.make_tensor_value_info("rows", TensorProto.FLOAT, [2]),
+        ],
+        [
+            helper.make_tensor("one", TensorProto.INT64, [1], [1]),
+            helper.make_tensor("k", TensorProto.INT64, [1], [2]),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    onnx.save(model, path)
+    return path
+
+
+def _given() -> tuple[torch.Tensor, torch.Tensor]:
+    """One at a time, the small ones are lost in the first."""
+    x = torch.tensor([1.0, 0.2, 1.0000001, 0.5])
+    more = torch.zeros(4, 6)
+    more[0] = 5e-8
+    return x, more
+
+
+def test_an_order_by_rounding_is_proven_with_a_warning(tmp_path: Path) -> None:
+    model = Ranked().eval()
+    assert model(*_given())[0].tolist() == [2, 0]
+    report = onnxpert.verify(_file(tmp_path / "m.onnx", 1), model, _given())
+    example = [row for row in report.verified if row.case == "example"]
+    assert [row.choices for row in example if row.output == "best"] == [(Choice.ROUNDING,)]
+    assert not [each for each in report.findings if each.blocks]
+    (found,) = [each for each in report.findings if each.rule == "NUM707"]
+    assert found.severity is Severity.WARNING
+
+
+def test_an_order_by_anything_else_is_not(tmp_path: Path) -> None:
+    report = onnxpert.verify(_file(tmp_path / "m.onnx", 0), Ranked().eval(), _given())
+    assert [each.rule for each in report.findings if each.blocks] == ["NUM701"]

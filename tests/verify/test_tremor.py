@@ -1,0 +1,29 @@
+"""A model that a last digit moves, and one that it does not."""
+
+from __future__ import annotations
+
+import torch
+
+from onnxpert.verify.tremor import Tremor
+
+
+def test_every_result_moves_by_a_few_roundings_and_no_more() -> None:
+    x = torch.randn(16, 64, generator=torch.Generator().manual_seed(0))
+    weight = torch.eye(64)
+    with Tremor(0):
+        moved = x @ weight
+    apart = (moved - x).abs() / x.abs()
+    assert 0 < float(apart.max()) < 1e-6
+    with Tremor(0):
+        assert torch.equal(x @ weight, moved)
+    with Tremor(1):
+        assert not torch.equal(x @ weight, moved)
+
+
+def test_what_is_no_result_of_its_own_stays() -> None:
+    x = torch.ones(4, 4)
+    with Tremor(0):
+        seen, whole = x.t()[1:], torch.arange(4) + 1
+        x.zero_()
+    assert torch.equal(seen, torch.zeros(3, 4))
+    assert whole.tolist() == [1, 2, 3, 4]
