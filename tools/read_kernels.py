@@ -1,9 +1,13 @@
 """Write down the kernels of a provider of ONNX Runtime, for a target whose runtime is not here.
 
     python tools/read_kernels.py CUDAExecutionProvider > src/onnxpert/targets/tables/cuda_kernels.txt
+    build/releases/1.17/bin/python tools/read_kernels.py CPUExecutionProvider --oldest 11
 
-Asked of the onnxruntime that this Python has: run it where the provider can be loaded. Kernels for
-opsets below 13 are left out, and so are types that are no tensors."""
+into tables/cpu_kernels_1.17.txt of the same folder.
+
+Asked of the onnxruntime that this Python has: run it where the provider can be loaded; `make releases`
+makes the environments of older ones. Kernels for opsets below 13, or --oldest, are left out, and so
+are types that are no tensors."""
 
 from __future__ import annotations
 
@@ -13,17 +17,18 @@ from typing import TypeAlias
 
 Types: TypeAlias = Mapping[str, frozenset[str]]
 OLDEST = 13
+DOMAINS = ("", "ai.onnx.ml", "com.microsoft")
 OPEN = 2**31 - 1
 
 
-def lines(provider: str) -> Iterator[str]:
+def lines(provider: str, oldest: int = OLDEST) -> Iterator[str]:
     """`Add 13-13 T=float,int32`, the operators of the standard first, in the order of names."""
     from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
 
     found: dict[tuple[str, str, int, int], list[Types]] = {}
     for each in get_all_opkernel_def():
         first, last = each.version_range
-        if each.provider == provider and each.domain in ("", "com.microsoft") and last >= OLDEST:
+        if each.provider == provider and each.domain in DOMAINS and last >= oldest:
             key = (each.domain, each.op_name, first, last)
             found.setdefault(key, []).append(_tensors(each.type_constraints))
     for (domain, name, first, last), kernels in sorted(found.items()):
@@ -58,12 +63,13 @@ def joined(kernels: list[Types]) -> list[Types]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("provider")
+    parser.add_argument("--oldest", type=int, default=OLDEST, help="the oldest opset")
     asked = parser.parse_args()
     import onnxruntime
 
     print(f"# The kernels of the {asked.provider} of onnxruntime {onnxruntime.__version__}.")
     print("# Operator, versions (first-last, open: until a newer one is named), types by variable.")
-    for line in lines(asked.provider):
+    for line in lines(asked.provider, asked.oldest):
         print(line)
     return 0
 

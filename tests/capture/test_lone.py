@@ -14,6 +14,9 @@ import onnxpert
 class Padded(nn.Module):
     """Pads so that the last window is full, and computes by how much with tensors."""
 
+    stride: torch.Tensor
+    kernel: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.conv = nn.Conv1d(1, 2, 5, stride=3)
@@ -28,6 +31,8 @@ class Padded(nn.Module):
 
 class Overwritten(nn.Module):
     """What is written into such a number is not forgotten."""
+
+    two: torch.Tensor
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from onnxpert.core.belongings import of_model, of_variables
+from onnxpert.core.belongings import of_code, of_model
 
 
 class Cache:
@@ -53,15 +53,63 @@ def test_everything_that_changed_has_a_name_and_an_owner() -> None:
     assert not any(table.changes() for table in tables)
 
 
-def test_a_variable_that_holds_an_object_is_looked_into_and_one_that_holds_a_model_is_not() -> None:
-    meter, model = Cache(), Model()
-    tables = of_variables([("meter", meter), ("model", model)])
-    meter.sizes.append(1)
-    model.cache.keys = 1
-    assert [change.name for table in tables for change in table.changes()] == ["meter.sizes"]
+METER = Cache()
+OTHER = Model()
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+COUNT = 0
 
 
-def test_what_holds_itself_is_met_once() -> None:
-    loop: list[Any] = []
-    loop.append(loop)
-    assert len(of_variables([("loop", loop)])) == 1
+def counter() -> Any:
+    count = 0
+
+    def bump(x: Any, seen: list[Any] = []) -> Any:  # noqa: B006  what people write
+        nonlocal count
+        count += 1
+        bump.calls += 1  # type: ignore[attr-defined]
+        seen.append(x)
+        return count
+
+    bump.calls = 0  # type: ignore[attr-defined]
+    return bump
+
+
+class Counting(nn.Module):
+    bump = staticmethod(counter())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        global COUNT  # noqa: PLW0603
+        COUNT += 1
+        METER.sizes.append(1)
+        OTHER.cache.keys = 1
+        self.bump(x)
+        return x
+
+
+def test_the_variables_of_the_code_a_model_is_written_in_are_seen_and_put_back() -> None:
+    model = Counting()
+    tables = of_code(model)
+    model(torch.zeros(1))
+    names = {change.name for table in tables for change in table.changes()}
+    # What another model holds is that model's own; what holds itself is met once.
+    assert names == {"COUNT", "METER.sizes", "count", "seen", "bump.calls"}
+    for table in tables:
+        table.restore()
+    assert COUNT == 0
+    assert METER.sizes == []
+    assert Counting.bump(1) == 1
+    assert Counting.bump.calls == 1  # type: ignore[attr-defined]
+    assert not any(table.renew() or table.changes() for table in tables)
+    OTHER.cache.keys = None
+
+
+def test_a_table_that_is_renewed_tells_what_came_after() -> None:
+    model = Model()
+    (table,) = (table for table in of_model(model) if table.name == "cache.sizes")
+    model.cache.sizes.append(1)
+    assert table.is_changed()
+    table.renew()
+    assert not table.is_changed()
+    model.cache.sizes.append(2)
+    table.restore()
+    assert model.cache.sizes == [1]

@@ -101,7 +101,9 @@ def test_importing_it_does_not_import_torch() -> None:
 
 def test_the_two_caches_of_an_encoder_decoder_have_names_of_their_own() -> None:
     transformers = pytest.importorskip("transformers")
-    both = transformers.EncoderDecoderCache(transformers.DynamicCache(), transformers.DynamicCache())
+    both = transformers.EncoderDecoderCache(
+        transformers.DynamicCache(), transformers.DynamicCache()
+    )
     for side in (both.self_attention_cache, both.cross_attention_cache):
         side.update(torch.ones(1, 1, 2, 1), torch.ones(1, 1, 2, 1), 0)
     assert [name for name, _ in flatten_outputs({"past": both})] == [

@@ -40,7 +40,7 @@ def assert_same(model: nn.Module, path: Path, inputs: Sequence[Tensor]) -> None:
 def all_kinds(x: Tensor) -> Tensor:
     h = torch.zeros(3)
     for t in range(x.shape[0]):
-        if x[t].sum() > 0:
+        if x[t].sum() > 0:  # noqa: SIM108 - as people write it
             h = h + x[t]
         else:
             h = h * 0.5
@@ -74,7 +74,7 @@ def pairs(x: Tensor) -> Tensor:
     found = [torch.zeros(())]
     for i in range(x.shape[0]):
         for j in range(i + 1, x.shape[0]):
-            found.append((x[i] - x[j]).abs().sum())
+            found.append((x[i] - x[j]).abs().sum())  # noqa: PERF401
     return torch.stack(found)
 
 

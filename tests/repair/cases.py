@@ -31,6 +31,7 @@ def example_inputs():
 CASES: dict[str, list[tuple[str, str]]] = {
     "write-with-where": [
         ("y = x * 2\ny[x < 0] = 0.5\nreturn y", "y = torch.where(x < 0, 0.5, y)"),
+        ("m = x > 0\nm[x > 1] = False\nreturn x * m", "m = m & ~(x > 1)"),
         (
             "y, m = x * 2, x > 0\ny[~m] += x[~m]\nreturn y",
             "y = torch.where(~m, y + x, y)",
@@ -60,7 +61,7 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ),
         (
             "y = x.clone()\nfor i, n in enumerate(x.argmax(1).tolist()):\n    y[i, :n] = 0\nreturn y",
-            "y = torch.where((torch.arange(y.shape[1], device=y.device) < x.argmax(1)[:, None]), 0, y)",
+            "y = torch.where(torch.arange(y.shape[1], device=y.device) < x.argmax(1)[:, None], 0, y)",
         ),
         (
             "k = x.argmax(1)\nreturn torch.stack([x[b, k[b]] for b in range(len(x))])",

@@ -13,6 +13,7 @@ from onnxpert.engine import fix
 from onnxpert.engine.plain import agree, outcomes
 from onnxpert.repair.rewriting import catalogue, diff, rewritten
 from onnxpert.repair.source import text as files
+from onnxpert.report import Report
 
 from .cases import CASES, source
 
@@ -100,7 +101,9 @@ def test_a_codemod_is_kept_where_it_does_no_harm(tmp_path: Path) -> None:
     )
     path.write_text(text, encoding="utf-8")
     work = job(path)
-    (sound,) = fix._sound(work, {path: text}, [catalogue()["keep-as-tensor"]])
+    goal = fix._Score(traced=False, runs=0)
+    (sound,) = fix._sound(work, {path: text}, Report(ok=False), goal, consent=False)
+    assert sound.name == "keep-as-tensor"
     after = rewritten({path: text}, [sound], work.look)[path]
     assert "top = x.max()\n" in after
     assert "kinds[(x > 9).sum().item()]" in after
@@ -117,3 +120,84 @@ def test_no_comment_is_lost(tmp_path: Path) -> None:
     assert "torch.where" in after
     for word in ("one", "two", "three", "four", "five", "six", "seven"):
         assert f"# {word}\n" in after
+
+
+HALVES = """\
+import torch
+
+
+def gain(x):
+    return x.abs().max().item()
+
+
+class Base(torch.nn.Module):
+    def forward(self, x):
+        top = gain(x)
+        if top > 1:
+            x = self.part(x) / top
+        return x
+"""
+WHOLE = """\
+import torch
+from halves import Base
+
+
+class Net(Base):
+    def __init__(self):
+        super().__init__()
+        self.part = torch.nn.Linear(8, 8)
+
+
+def example_inputs():
+    return (torch.full((2, 8), 0.5),)
+"""
+
+
+def test_every_file_that_the_model_runs_through_is_mended_on_both_sides_of_a_branch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the class nor its parts are in the file with the trouble, and the example misses a side."""
+    (tmp_path / "halves.py").write_text(HALVES, encoding="utf-8")
+    (tmp_path / "net.py").write_text(WHOLE, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    fixed = fix.fix("net.py:Net", evaluate=True)
+    assert fixed.plain
+    assert "+    return x.abs().max()\n" in fixed.diff
+    assert "+        x = torch.where(top > 1, self.part(x) / top, x)\n" in fixed.diff
+
+
+LOGS = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.means, self.tops, self.calls = [], {}, 0
+        self.register_buffer("turns", torch.zeros(()))
+
+    def forward(self, x):
+        self.means.append(x.mean())
+        self.tops["x"] = x.max()
+        self.calls += 1
+        self.turns += 1
+        return x * 2
+
+
+class Loop:
+    def step(self, x):
+        self.losses.append(x)
+
+
+def example_inputs():
+    return (torch.randn(2, 8),)
+"""
+
+
+def test_a_log_that_nobody_reads_goes_and_state_stays(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    path.write_text(LOGS, encoding="utf-8")
+    after = rewritten({path: LOGS}, [catalogue()["keep-values-local"]], job(path).look)[path]
+    assert "    def forward(self, x):\n        self.turns += 1\n        return x * 2\n" in after
+    assert "self.losses.append(x)" in after, "no part of the model"

@@ -233,4 +233,4 @@ def test_a_table_that_is_written_down_says_the_same() -> None:
         types = {"T": f"tensor({kind})"}
         assert written.has("", name, since, types) == asked.has("", name, since, types)
     newer = {key for key, kernels in asked.table.items() if any(k.last >= 13 for k in kernels)}
-    assert set(written.table) == {key for key in newer if key[0] in ("", "com.microsoft")}
+    assert set(written.table) == {key for key in newer if key[0] in tool.DOMAINS}

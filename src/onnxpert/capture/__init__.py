@@ -22,7 +22,7 @@ from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.quantised.box import UnreadQuantisedError
 from onnxpert.capture.quantised.training import ObservingError
 from onnxpert.capture.remedies import working_casts, working_sizes
-from onnxpert.capture.scouting.scout import scout
+from onnxpert.capture.scouting.survey import scout
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import Strategy
 from onnxpert.core.collect import collect
@@ -39,7 +39,6 @@ from onnxpert.core.types import (
     replace,
 )
 from onnxpert.core.whereabouts import followed
-
 
 _ASKED = GuardOnDataDependentSymNode.__name__
 
@@ -91,9 +90,7 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
             stopped = [failed.location for failed in asked[:1] if failed.location]
             blockers, scouted, sides = scout(loaded, stopped)
             scouted = None if scouted is None else _finished(scouted)
-    return CaptureFailed(
-        loaded, tuple(attempts), blockers=blockers, scouted=scouted, sides=sides
-    )
+    return CaptureFailed(loaded, tuple(attempts), blockers=blockers, scouted=scouted, sides=sides)
 
 
 def _run(strategy: Strategy, loaded: Loaded) -> Captured:
@@ -154,7 +151,9 @@ def _with_detours(captured: Captured, attempts: Sequence[tuple[str, Failure]]) -
     """A capture that translated NumPy, which our own recorder cannot, and where it stands."""
     if captured.loaded is None or captured.strategy != "torch.export strict" or not attempts:
         return captured
-    arrays = tuple(blocker for blocker in scout(captured.loaded).blockers if blocker.asked is Asked.NUMPY)
+    arrays = tuple(
+        blocker for blocker in scout(captured.loaded).blockers if blocker.asked is Asked.NUMPY
+    )
     return replace(captured, detours=arrays)  # type: ignore[no-any-return]
 
 

@@ -14,8 +14,8 @@ aten = torch.ops.aten
 
 
 def _drawn(plain: Any) -> Callable[..., Any]:
-    def shape(*args: Any, generator: Any, **named: Any) -> Any:
-        return plain(*args, **named)
+    def shape(*args: Any, **named: Any) -> Any:
+        return plain(*args, **{key: value for key, value in named.items() if key != "generator"})
 
     return shape
 

@@ -68,15 +68,13 @@ def _size_indexed(value: Any) -> int | None:
         return None
     if _INDICES[value.target] and part != 1:
         return None
-    sizes = [value.args[0].meta["val"].numel()] if _is_flat(value) else _sizes(value)
+    sizes = _sizes(value)
     return max(sizes) if sizes and all(type(size) is int for size in sizes) else None
 
 
-def _is_flat(value: fx.Node) -> bool:
-    """Whether it counts all elements: `argmax` without a dimension."""
-    return value.target in (aten.argmax.default, aten.argmin.default) and len(value.args) < 2
-
-
 def _sizes(value: fx.Node) -> list[Any]:
+    """What is counted: along each dimension, or all elements by `argmax` without one."""
     source: Any = value.args[0]
-    return list(source.meta["val"].shape)
+    looked_at: torch.Tensor = source.meta["val"]
+    flat = value.target in (aten.argmax.default, aten.argmin.default) and len(value.args) < 2
+    return [looked_at.numel()] if flat else list(looked_at.shape)

@@ -66,7 +66,7 @@ def as_text(note: Callable[[Location | None], None], place: Callable[[], Any]) -
     def written_out(tensor: torch.Tensor, spec: str) -> str:
         # `f"{loss:.3f}"`, which a tensor answers by way of its only value.
         if not spec or tensor.dim():
-            return torch.Tensor.__format__(tensor, spec)
+            return str(torch.Tensor.__format__(tensor, spec))  # type: ignore[no-untyped-call]
         note(place())
         return str(tensor)
 

@@ -21,9 +21,7 @@ class Changes:
 
 
 @contextmanager
-def untouched(
-    module: object, *, buffers: bool = False, code: bool = True
-) -> Iterator[Changes]:
+def untouched(module: object, *, buffers: bool = False, code: bool = True) -> Iterator[Changes]:
     """Whatever the block does to the module's attributes is undone; so is, unless somebody else sees
     to it, what it does to the variables of the user's code and, on request, to buffers."""
     changes = Changes()

@@ -161,6 +161,9 @@ def of_code(model: Any) -> list[Table]:
     """The variables of the code that a model is written in, and all that they hold; what the model
     itself holds is left to `of_model`."""
     walk = _Walk()
+    model = getattr(model, "__self__", model)  # of a bound method: its module
+    if not _is_module(model):
+        return []
     parts = list(model.modules())
     walk.seen |= {id(each) for part in parts for each in _with_held(part)}
     for module in user_modules(model):
@@ -228,7 +231,6 @@ class _Walk:
             self.found.append(Table(vars(value), name, type(value), ""))
             for key, each in list(vars(value).items()):
                 self.look(each, f"{name}.{key}", type(value), key, depth + 1)
-
 
     def look_into_code(self, code: Any, depth: int = 0) -> None:
         """What the functions of a class, or one function, keep from call to call."""

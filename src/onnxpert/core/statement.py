@@ -52,7 +52,10 @@ def leads_elsewhere(place: Location, answer: bool) -> bool:
         if not isinstance(test, ast.expr) or not _covers(test, place):
             continue
         if isinstance(node, ast.IfExp):
-            return any(isinstance(each, ast.Call) for each in ast.walk(node.orelse if answer else node.body))
+            return any(
+                isinstance(each, ast.Call)
+                for each in ast.walk(node.orelse if answer else node.body)
+            )
         if isinstance(node, ast.If) and answer and not node.orelse:
             return isinstance(node.body[-1], (ast.Return, ast.Continue, ast.Break))
         if isinstance(node, ast.If):

@@ -50,7 +50,7 @@ def _looked_at_closer(
     if not loaded.doubted and _has_other_sides(walk, loaded, verified):
         return replace(loaded, thorough=True)  # type: ignore[no-any-return]
     if not loaded.as_written and _flows_otherwise(walk, loaded, lowered, verified, crossed):
-        return replace(loaded, as_written=True, doubted=frozenset())  # type: ignore[no-any-return]
+        return replace(loaded, as_written=True)  # type: ignore[no-any-return]
     if not loaded.keeps_nan and _passes_over_nan(lowered, verified):
         return replace(loaded, keeps_nan=True)  # type: ignore[no-any-return]
     return None
@@ -115,12 +115,12 @@ def _rolled_wrongly(captured: object, verified: Verified, crossed: Sequence[Cros
 def _flows_otherwise(
     walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
 ) -> bool:
-    """Whether a model with branches or loops is wrong at a size that was asked for."""
+    """Whether it is wrong at a size that was asked for, or its branches or loops are."""
     captured = walk.captured
-    if not isinstance(captured, Captured) or not (captured.branches or captured.inferred):
-        return False
     if any(asked_for(loaded, lowered, one.boundary) for one in crossed):
         return True
+    if not isinstance(captured, Captured) or not (captured.branches or captured.inferred):
+        return False
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
     return bool(failed) and not crossed
 

@@ -25,7 +25,11 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
         lowered = lower(side, opset=plan.opset, ir_version=plan.ir_version)
         for one in (*diagnose(side), *diagnose(lowered)):
             known = {(other.rule, _line(other)) for other in found}
-            if _is_of_a_line(one) and _line(one) not in said and (one.rule, _line(one)) not in known:
+            if (
+                _is_of_a_line(one)
+                and _line(one) not in said
+                and (one.rule, _line(one)) not in known
+            ):
                 found.append(one)
     return tuple(found)
 

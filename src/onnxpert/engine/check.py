@@ -125,8 +125,8 @@ def _run(checked: _Check, here: Target) -> tuple[bool, str]:
 def _is_same_runtime(target: Target, here: Target) -> bool:
     """Whether what one refuses to load the other does too: they share kernels, and so the loader."""
     own = target.capabilities
-    kernels = here.capabilities.kernels(False)
-    return kernels is not None and kernels in (own.kernels(False), own.fallback(False))
+    kernels = here.capabilities.kernels("")
+    return kernels is not None and kernels in (own.kernels(""), own.fallback(""))
 
 
 def _place(model: ir.Model | None, message: str) -> Location | None:

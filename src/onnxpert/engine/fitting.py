@@ -58,7 +58,7 @@ def fitted(lowered: Lowered, target: Target, request: Request) -> Fitting:
         name = str(node.outputs[0].name) if node.outputs else ""
         return lowered.locations.get(name) or source_of(node)
 
-    return fit(lowered.model, target, locate, bool(request.runtime_version))
+    return fit(lowered.model, target, locate, request.runtime_version)
 
 
 def source_of(node: ir.Node) -> Location | None:
@@ -103,7 +103,7 @@ def in_other_types(
         turned = lacking and cast(
             lowered.model,
             {each.node for each in lacking},
-            lambda node, dtype: accepts(node, target, opset, dtype),
+            lambda node, dtype: accepts(node, target, opset, dtype, request.runtime_version),
             narrower=narrow,
         )
         if turned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from onnxpert.core.types import (
@@ -21,6 +22,7 @@ from onnxpert.core.types import (
 from onnxpert.engine.withdrawals import respecified
 from onnxpert.lower.boundaries import broken
 
+_NOT_SMALL = re.compile(r"Ne\(.*, [01]\)")
 _MOST_DOUBTED = 4  # each of them may double the graph
 
 
@@ -36,7 +38,7 @@ def _sources(lowered: Lowered, boundary: Boundary) -> set[tuple[str, int]]:
 
 def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
     """For each failure the assumption that it is beyond of: of several, one that no size beyond of
-    which passed, and the plainest.
+    which passed, and the first: up to there the model does what it did.
 
     What does not hold at the example either belongs to another side of a branch, unless it is that
     a size is not 1: a trace never sees that one."""
@@ -51,7 +53,8 @@ def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
     def unlikelihood(boundary: Boundary) -> tuple[bool, bool, int]:
         # torch itself asks whether sizes are not 0 or 1; a model compares them.
         harmless = any(broken(boundary, sizes) for sizes in passed)
-        return harmless, "Ne(" in boundary.assumed, len(boundary.guard.expr)
+        order = lowered.boundaries.index(boundary)
+        return harmless, bool(_NOT_SMALL.search(boundary.assumed)), order
 
     for row in verified.rows:
         if row.verdict is Verdict.FAIL:

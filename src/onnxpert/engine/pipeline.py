@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from onnxpert.capture import capture, refusal
+from onnxpert.core.belongings import of_code
 from onnxpert.core.types import (
     Asked,
     Captured,
@@ -128,6 +129,7 @@ def _walk(
         loaded, filling = with_values(load(request), walk.weights)
         loaded = replace(loaded, whole=walk.plugins.whole, keeps_nan=holds_nan(loaded))
     walk.learn(filling)
+    variables = of_code(loaded.module)  # which every call of the model may change, a proof's too
     try:
         # Again only with fewer dynamic dimensions, or fewer bodies to follow: it ends.
         while loaded is not None:
@@ -137,6 +139,8 @@ def _walk(
             walk.saved = publish(walk.saved, path)
             return summarise(walk, action, path)
     finally:
+        for table in variables:
+            table.restore()
         if walk.saved is not None:
             discard(walk.saved)
     if request.repro is not None and walk.blocked:
@@ -242,7 +246,7 @@ def _lowered(walk: Walk, captured: Captured, loaded: Loaded) -> Loaded | None:
         with walk.clock.stage("precision"):
             walk.learn(converted(lowered, loaded, walk.runner, walk.request.precision))
     with walk.clock.stage("optimise"):
-        older = bool(walk.request.runtime_version)
+        older = walk.request.runtime_version
         # Of the target, or of what proves the file in its place.
         own = walk.target.capabilities.kernels(older)
         kernels = own or walk.runner.capabilities.kernels(older)

@@ -19,7 +19,7 @@ from onnxpert.targets.fit import fit
 
 def stand_in(lowered: Lowered, target: Target, runner: Target) -> Lowered | None:
     """None where the target runs here itself, or what runs in its place has all the kernels."""
-    kernels = runner.capabilities.kernels(False)
+    kernels = runner.capabilities.kernels("")
     if runner.name == target.name or kernels is None:
         return None
     beyond = fit(lowered.model, runner, lambda _: None).beyond

@@ -17,7 +17,14 @@ from onnxpert.optimise.passes import (
 from onnxpert.targets.kernels import Kernels
 
 # In this order. Each is linear in the graph; most of the work is done while lowering.
-PASSES = (identities.remove, casts.shorten, axes.cancel, expansions.skip, dead_code.remove, ranks.level)
+PASSES = (
+    identities.remove,
+    casts.shorten,
+    axes.cancel,
+    expansions.skip,
+    dead_code.remove,
+    ranks.level,
+)
 
 
 def optimise(

@@ -44,9 +44,7 @@ def to_precision(lowered: Lowered, name: str, probe: Probe, fails: Fails) -> Nar
         return Narrowed(name, (), 0)
     to = DTYPES[name]
     lacking = {node for node in model.graph if fails(node, to)}
-    nodes = [
-        node for node in model.graph if node not in lacking and _can(node, model, WIDE, to)
-    ]
+    nodes = [node for node in model.graph if node not in lacking and _can(node, model, WIDE, to)]
     lost = _losses(model, nodes, to, probe)
     bound = tolerance(name)[0]
     kept = {node: loss for node, loss in lost.items() if not loss <= bound}

@@ -11,8 +11,8 @@ from onnxpert.targets.kernels import Kernels
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-# With True: as they were in older releases.
-Table = Callable[[bool], Kernels | None]
+# With a release of the runtime: as they were then; "": as they are.
+Table = Callable[[str], Kernels | None]
 
 
 def names(text: str) -> frozenset[str]:
@@ -20,7 +20,7 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def untold(_older: bool) -> Kernels | None:
+def untold(_release: str) -> Kernels | None:
     """Of a runtime that has no table of kernels, or does not show it."""
     return None
 
@@ -30,7 +30,9 @@ class Restriction:
     """A form of an operator that a runtime does not take."""
 
     op_type: str
-    says: str  # what it takes: `2 or 3 spatial dimensions only`; of some types, what not: `with ...`
+    says: (
+        str  # what it takes: `2 or 3 spatial dimensions only`; of some types, what not: `with ...`
+    )
     breaks: Callable[[ir.Node], bool]
     help: str = ""
     # The only types in which it does not, whatever its table of kernels says; empty: all of them.

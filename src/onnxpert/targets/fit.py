@@ -27,13 +27,15 @@ _INT32 = 2**31
 _KEPT_FROM = 13  # the oldest opset in the tables that `tools/read_kernels.py` writes
 
 
-def fit(model: ir.Model, target: Target, locate: Locate, older: bool = False) -> Fitting:
-    """What a model needs beyond what the target has; `older`: than the installed release."""
+def fit(model: ir.Model, target: Target, locate: Locate, older: str = "") -> Fitting:
+    """What a model needs beyond what the target has, in a release that is `older`, or as it is."""
     limits = target.capabilities
-    return Fitting(target.name, limits.source, tuple(_Fit(model, limits, locate, older).beyond()))
+    name = f"{target.name} {older}" if older else target.name
+    source = f"the kernel tables of ONNX Runtime until {older}" if older else limits.source
+    return Fitting(name, source, tuple(_Fit(model, limits, locate, older).beyond()))
 
 
-def accepts(node: ir.Node, target: Target, opset: int, dtype: ir.DataType) -> bool:
+def accepts(node: ir.Node, target: Target, opset: int, dtype: ir.DataType, older: str = "") -> bool:
     """Whether the target would take a node that works in another type, with casts around it."""
     limits = target.capabilities
     found = signature(node, opset)
@@ -47,7 +49,7 @@ def accepts(node: ir.Node, target: Target, opset: int, dtype: ir.DataType) -> bo
         casts = limits.operators.get("Cast", frozenset())
         taken = limits.operators.get(node.op_type, frozenset())
         return dtype.name.lower() in taken & casts and value.dtype.name.lower() in casts
-    kernels = limits.kernels(False)
+    kernels = limits.kernels(older)
     return (
         kernels is not None
         and kernels.has("", node.op_type, found.since, types)
@@ -74,7 +76,7 @@ def dtype_name(dtype: ir.DataType) -> str:
 
 
 class _Fit:
-    def __init__(self, model: ir.Model, limits: Capabilities, locate: Locate, older: bool) -> None:
+    def __init__(self, model: ir.Model, limits: Capabilities, locate: Locate, older: str) -> None:
         self._model = model
         self._limits = limits
         self._locate = locate

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from onnxpert.targets.releases import RELEASES, release
+
 _OPEN = 2**31 - 1  # the end of a range that no newer kernel has closed
 
 
@@ -46,35 +48,29 @@ class Kernels:
         return any(kernel.serves(since) for kernel in self.table.get((domain, op_type), ()))
 
 
-# In bfloat16 these have kernels in 1.31 and not in all of 1.17, 1.20 and 1.23, whose tables are the
-# same otherwise as far as that type goes.
-_NEWER_IN_BFLOAT16 = ("IsInf", "IsNaN", "LayerNormalization")
+# Releases whose tables are kept, with the highest opset of each: they grow from one to the next.
+_KEPT = {(1, 17): 20, (1, 20): 21, (1, 23): 23}
 
 
 @cache
-def installed(target: str, older: bool = False) -> Kernels | None:
+def installed(target: str, older: str = "") -> Kernels | None:
     """The kernels of the installed runtime; None for a target that has no such table here.
 
-    With `older`, without those in bfloat16 that releases before it do not have."""
+    With a release that is `older`, those of the last release until then whose table is kept, and of
+    later opsets, which it does not know, those of the installed one."""
     if target != "ort-cpu":
         return None
     found = _read("CPUExecutionProvider")
-    if found is None or not older:
+    version = release(older).version if older else RELEASES[-1].version
+    if version == RELEASES[-1].version:
         return found
-    newer = {("", name): _without(found.table.get(("", name), ())) for name in _NEWER_IN_BFLOAT16}
-    return Kernels({**found.table, **newer})
-
-
-def _without(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
-    half = frozenset({"tensor(bfloat16)"})
-    return tuple(
-        Kernel(
-            kernel.first,
-            kernel.last,
-            {name: allowed - half for name, allowed in kernel.types.items()},
-        )
-        for kernel in kernels
-    )
+    kept = max((each for each in _KEPT if each <= version), default=min(_KEPT))
+    table = dict(stored(f"cpu_kernels_{kept[0]}.{kept[1]}").table)
+    for key, kernels in found.table.items() if found is not None else ():
+        later = tuple(kernel for kernel in kernels if kernel.first > _KEPT[kept])
+        if not key[0] and later:
+            table[key] = (*table.get(key, ()), *later)
+    return Kernels(table)
 
 
 def _read(provider: str) -> Kernels | None:

@@ -6,7 +6,10 @@ transpose and reads it again: seen in 1.23 and 1.31, not in 1.17 and 1.20."""
 
 from __future__ import annotations
 
-import onnx_ir as ir
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
 
 # It takes them out of the way, or the transpose through them.
 _MOVING = frozenset({
@@ -18,6 +21,8 @@ _MOST_STEPS = 8
 
 def smaller_constant(node: ir.Node) -> int | None:
     """Which operand of a product has too few dimensions; None where nothing is wrong with it."""
+    import onnx_ir as ir  # `doctor` goes through the targets without it
+
     if node.op_type != "MatMul" or node.domain or len(node.inputs) != 2:
         return None
     for index in (0, 1):

@@ -135,9 +135,9 @@ class Inputs:
             sizes |= {seen: count + new, own: min(count, window.most)}
         return sizes
 
-    def full_windows(self) -> Mapping[str, int]:
+    def full_windows(self) -> dict[str, int]:
         """Sizes at which every window of a cache has let something go."""
-        found = {}
+        found: dict[str, int] = {}
         for window in self.loaded.windows:
             seen, new = self._dim(*window.seen), window.new
             if isinstance(seen, str) and seen in self.example:

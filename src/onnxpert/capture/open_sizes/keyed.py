@@ -26,9 +26,10 @@ class Table(dict[Any, Any]):
         """What was changed here is changed there; a hook may have written to the plain one itself."""
         for key in self._before.keys() - self.keys():
             plain.pop(key, None)
-        for key, value in self.items():
-            if key not in self._before or self._before[key] is not value:
-                plain[key] = value
+        before = self._before
+        plain.update(
+            {k: value for k, value in self.items() if k not in before or before[k] is not value}
+        )
 
     def __contains__(self, key: Any) -> bool:
         if not _is_open(key):

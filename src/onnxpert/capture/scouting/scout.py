@@ -6,22 +6,20 @@ a graph with stand-ins, good for diagnosing what lies behind the first blocker a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 from unittest.mock import patch
 
 import sympy
 import torch
 from torch._ops import HigherOrderOperator
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from onnxpert.capture.flat import owner
 from onnxpert.capture.forking.truths import TRUTHS
-from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.reads import condition
 from onnxpert.capture.recorder import Recorder, UnseenTensorError
 from onnxpert.capture.scouting.knowing import Knowing, knowing_mode
@@ -30,35 +28,24 @@ from onnxpert.capture.scouting.stumbling import (
     branch,
     in_library_check,
     is_at,
-    is_read_at,
     same,
     stumbled,
     symbols_at,
 )
 from onnxpert.capture.scouting.witness import LEAVES, Witness, densely, is_odd
-from onnxpert.capture.state import untouched
-from onnxpert.capture.strategies.gradient import above_autograd, differentiates
-from onnxpert.capture.strategies.recorded import record
-from onnxpert.capture.strategy import runs_as_python
 from onnxpert.core.source import of_exception
 from onnxpert.core.statement import is_only_computed, leads_elsewhere, statement
 from onnxpert.core.types import (
     Asked,
     Blocker,
-    Captured,
     GraphInput,
     InputKind,
-    Loaded,
     Location,
-    replace,
 )
 
 _SYMBOL = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _ARRAYS = frozenset({"numpy", "__array__", "__array_wrap__", "tolist"})
 _MISSING = object()
-# How much is run for the other sides of branches: a scout is as slow as the model is long.
-_MOST_SIDES = 8
-_MOST_NODES = 1500
 # Calls by which Python asks for a value; what others ask about their sizes is torch's business.
 _ASKING = frozenset(
     {"__bool__", "__int__", "__index__", "__float__", "__len__", "__contains__", "item", "tolist",
@@ -77,120 +64,6 @@ def _symbols(sizes: Sequence[Any]) -> Iterator[Any]:
             yield from size.node.expr.free_symbols
 
 
-class Scouted(NamedTuple):
-    """Everything in the way of a capture, the graph behind it as far as it was reached, and what it
-    is where a branch goes the other way than the example's."""
-
-    blockers: tuple[Blocker, ...] = ()
-    captured: Captured | None = None
-    sides: tuple[Captured, ...] = ()
-
-
-def scout(loaded: Loaded, stopped: Sequence[Location] = ()) -> Scouted:
-    """What stands in the way; `stopped` is where a capture ended."""
-    if not runs_as_python(loaded) or isinstance(loaded.module, torch.jit.ScriptModule):
-        return Scouted()
-    within: Callable[[], AbstractContextManager[None]] = nullcontext
-    seen, captured = _run(loaded, within, frozenset())
-    if captured is None and differentiates(loaded):
-        within = above_autograd()
-        above, captured = _run(loaded, within, frozenset())
-        seen = above if captured is not None else seen
-    if seen is None:
-        return Scouted()
-    blockers = _distinct(seen.blockers, seen.implied, stopped)
-    if captured is None:
-        return Scouted(blockers)
-    sides = []
-    for other, graph in _other_sides(loaded, within, seen):
-        new = [one for one in other.blockers if not any(same(one, known) for known in blockers)]
-        blockers += _distinct(new, (), ())
-        sides.append(_beside(graph, blockers))
-    return Scouted(blockers, _beside(captured, blockers), tuple(sides))
-
-
-def _other_sides(
-    loaded: Loaded, within: Callable[[], AbstractContextManager[None]], first: Scout
-) -> Iterator[tuple[Scout, Captured]]:
-    """The model once more for each branch that went one way, as it is on the other."""
-    runs = min(_MOST_SIDES, _MOST_NODES // max(len(first.graph.nodes), 1))
-    known = set(first.answers)
-    waiting = [frozenset({place}) for place in first.one_sided()]
-    while waiting and runs > 0:
-        runs -= 1
-        turned = waiting.pop(0)
-        other, graph = _run(loaded, within, turned)
-        if other is None or graph is None:
-            continue
-        waiting += [turned | {place} for place in other.one_sided() if place not in known]
-        known |= set(other.answers)
-        yield other, graph
-
-
-def _run(
-    loaded: Loaded,
-    within: Callable[[], AbstractContextManager[None]],
-    turned: frozenset[tuple[str, int]],
-) -> tuple[Scout | None, Captured | None]:
-    made: list[Scout] = []
-
-    def make(_: FakeTensorMode, *rest: Any) -> Scout:
-        made.append(Scout(*rest, turned=turned))
-        return made[0]
-
-    @contextmanager
-    def watching(_: Recorder) -> Iterator[None]:
-        with within(), made[0].watching():
-            yield
-
-    try:
-        with Numbers().watching():
-            while True:
-                made.clear()
-                try:
-                    with untouched(owner(loaded.module), buffers=True, code=False):
-                        captured = record(loaded, "scout", watching, make)
-                except SizeTakenError:  # a number that can stay a symbol, as in any capture
-                    continue
-                break
-    except Exception:  # not even the example's values helped: what was found until then counts
-        return made[0] if made else None, None
-    return made[0], captured
-
-
-def _distinct(
-    blockers: Sequence[Blocker], implied: Sequence[Blocker], stopped: Sequence[Location]
-) -> tuple[Blocker, ...]:
-    """That a line cannot be followed goes without saying where it is known why; and what operators
-    ask about their sizes matters only where a capture ended for it, or where nothing else does."""
-    for one in implied:
-        at = one.needed or one.location
-        ended = at is not None and any((at.file, at.line) == (s.file, s.line) for s in stopped)
-        if (ended or not blockers) and not any(same(one, other) for other in blockers):
-            blockers = (*blockers, one)
-    known = [one for one in blockers if one.asked is not Asked.CALL]
-    return tuple(
-        one
-        for one in blockers
-        if one.asked is not Asked.CALL
-        or one.location is None
-        or not any(is_at(one.location, other) for other in known)
-    )
-
-
-def _beside(captured: Captured, blockers: Sequence[Blocker]) -> Captured:
-    """A graph of which the values that nothing could go on without are told as blockers alone, with
-    constants as a graph could hold them."""
-    free = [read for read in captured.reads if not any(is_read_at(read, one) for one in blockers)]
-    held = [
-        replace(entry, tensor=densely(entry.tensor))
-        if isinstance(entry.tensor, torch.Tensor)
-        else entry
-        for entry in captured.inputs
-    ]
-    return replace(captured, reads=tuple(free), inputs=tuple(held))  # type: ignore[no-any-return]
-
-
 class Scout(Recorder):  # type: ignore[no-untyped-call]
     """A recorder with the real values beside the fake ones."""
 
@@ -198,13 +71,12 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         self,
         names: Mapping[int, tuple[InputKind, str]],
         whole: frozenset[Any] = frozenset(),
-        turned: frozenset[tuple[str, int]] = frozenset(),
     ) -> None:
         super().__init__(knowing_mode(self._answered), names, whole)
         self.blockers: list[Blocker] = []
         self.implied: list[Blocker] = []  # what operators asked
         self.answers: dict[tuple[str, int], set[bool]] = {}  # line of a branch -> which way it went
-        self._turned = turned  # lines whose first answer is the other one
+        self.turned: frozenset[tuple[str, int]] = frozenset()  # lines first answered the other way
         self._calls: list[str] = []  # the functions of torch's that are running
         self._dispatched = 0
         self._wanted = 0  # how many numbers the operators asked for
@@ -261,7 +133,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         if place is None:
             return value
         line = place.file, place.line
-        if line in self._turned and line not in self.answers:
+        if line in self.turned and line not in self.answers:
             value = sympy.false if value == sympy.true else sympy.true
         self.answers.setdefault(line, set()).add(value == sympy.true)
         return value
@@ -287,7 +159,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
     def _stopped(self, error: Exception, asked: Asked, at: Location | None = None) -> None:
         if self.threads and isinstance(error, UnseenTensorError):
             return  # the thread has been named
-        if self._turned:
+        if self.turned:
             return  # a side that the example does not take may be none for its values
         place = at or self.place()
         text = f"{type(error).__name__}: {error}"

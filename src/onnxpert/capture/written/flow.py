@@ -30,6 +30,7 @@ from onnxpert.core.types import Precondition
 Function = Callable[..., Any]
 State = tuple[Function, Function]  # reads the variables, and writes them
 _NOTHING: State = (tuple, lambda _: None)
+_sym: Any = torch  # whose functions of symbols have no types
 _MOST_TURNS = 4000  # done as Python does them
 _SMALLEST = (1, 0)  # sizes that torch takes for constants
 
@@ -118,7 +119,7 @@ class Flow:
             value = value != 0
         if not isinstance(value, torch.SymBool):
             return bool(value)
-        for answer, condition in ((True, value), (False, torch.sym_not(value))):
+        for answer, condition in ((True, value), (False, _sym.sym_not(value))):
             if statically_known_true(condition) and not self._otherwise_when_small(value, answer):
                 return answer
         return value
@@ -147,7 +148,7 @@ class Flow:
         truth = self.truth(value)
         if isinstance(truth, bool):
             return not truth
-        return truth.logical_not() if isinstance(truth, torch.Tensor) else torch.sym_not(truth)
+        return truth.logical_not() if isinstance(truth, torch.Tensor) else _sym.sym_not(truth)
 
     def both(self, *parts: Function) -> Any:
         return self._in_turn(parts, True)
@@ -229,11 +230,11 @@ class Flow:
         self._through(found, body, stop, Variables(*state))
 
     def _unrolled(
-        self, items: Sequence[Any], body: Function, stop: Function, variables: Variables
+        self, items: Sequence[Any], body: Function, stop: Function | None, variables: Variables
     ) -> None:
         for item in items:
             self.branch(
-                self.negated(stop()),
+                stop is None or self.negated(stop()),
                 lambda item=item: body(item),
                 lambda: None,
                 (variables.get, variables.set),
@@ -265,33 +266,26 @@ class Flow:
             go = self.truth(turn())
         else:
             raise UnwritableError("a loop goes on and on")
+
+        def put(values: Sequence[Any]) -> None:
+            counter.take(values[0])
+            variables.set(values[1:])
+
         inner = Variables(
             lambda: (counter.value, *variables.get()),
-            lambda values: (counter.take(values[0]), variables.set(values[1:]))[0],
+            put,
         )
         plain = stop is None and isinstance(counter.value, int)
         count = found.count - counter.value if plain else None
-        self._looped(go, turn, more, inner, count, counter)
-
-    def _looped(
-        self,
-        go: Any,
-        turn: Function,
-        more: Function,
-        variables: Variables,
-        count: Any,  # of turns to come, where nothing ends them before
-        counter: _Counter,
-    ) -> None:
         try:
-            self.units.loop(go, lambda: self.truth(turn()), variables, count)
+            self.units.loop(go, lambda: self.truth(turn()), inner, count)
         except FirstTurnError:
             if count is None or counter.value:
                 raise
             # What is there only after a turn: then there is one, or the file says nothing of it.
             torch._check(count > 0)  # type: ignore[no-untyped-call]
             turn()
-            left = None if count is None else count - 1
-            self.units.loop(self.truth(more()), lambda: self.truth(turn()), variables, left)
+            self.units.loop(self.truth(more()), lambda: self.truth(turn()), inner, count - 1)
 
     def gone_round(
         self, test: Function, body: Function, stop: Function | None, state: State
@@ -411,7 +405,7 @@ class _Counter:
 def _flag(truth: Any) -> Any:
     """A truth value that is handed on like any tensor."""
     return (
-        torch.scalar_tensor(truth, dtype=torch.bool) if isinstance(truth, torch.SymBool) else truth
+        _sym.scalar_tensor(truth, dtype=torch.bool) if isinstance(truth, torch.SymBool) else truth
     )
 
 
@@ -428,14 +422,14 @@ def _whole(*values: Any) -> Any:
         return int(*values)
     value = values[0].item() if isinstance(values[0], torch.Tensor) else values[0]
     if isinstance(value, torch.SymBool):
-        return torch.sym_ite(value, 1, 0)  # type: ignore[attr-defined]
-    return torch.sym_int(value) if isinstance(value, (torch.SymInt, torch.SymFloat)) else int(value)
+        return _sym.sym_ite(value, 1, 0)
+    return _sym.sym_int(value) if isinstance(value, (torch.SymInt, torch.SymFloat)) else int(value)
 
 
 def _fraction(*values: Any) -> Any:
     value = values[0].item() if values and isinstance(values[0], torch.Tensor) else values
     if not isinstance(value, tuple):
-        return torch.sym_float(value) if isinstance(value, SYMBOLS) else float(value)
+        return _sym.sym_float(value) if isinstance(value, SYMBOLS) else float(value)
     if value and isinstance(value[0], (torch.SymInt, torch.SymFloat)):
-        return torch.sym_float(value[0])
+        return _sym.sym_float(value[0])
     return float(*value)

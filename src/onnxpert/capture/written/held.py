@@ -112,7 +112,7 @@ class Grown(list[Any]):
             result.insert(0, item)
         return result
 
-    def __iadd__(self, other: Any) -> Grown:  # type: ignore[misc]
+    def __iadd__(self, other: Any) -> Grown:
         self.extend(other)
         return self
 
@@ -172,7 +172,7 @@ def as_tensor(value: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
     if isinstance(value, torch.Tensor):
         return value if dtype is None or value.dtype is dtype else value.to(dtype)
     if isinstance(value, (bool, torch.SymBool)):
-        return torch.full([], value, dtype=torch.bool)
+        return torch.full([], value, dtype=torch.bool)  # type: ignore[arg-type]
     fraction = isinstance(value, (float, torch.SymFloat))
     return torch.scalar_tensor(value, dtype=dtype or (torch.float64 if fraction else torch.int64))
 

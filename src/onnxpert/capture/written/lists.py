@@ -12,6 +12,7 @@ from onnxpert.capture.written.held import Grown, joined
 from onnxpert.capture.written.sequences import Steps, pieces
 
 Tensor = torch.Tensor
+_sym: Any = torch  # whose functions of symbols have no types
 _CATS = (torch.cat, torch.concat, torch.concatenate)
 _STACKS = (torch.stack,)
 _ROWS = (torch.vstack, torch.hstack, torch.dstack, torch.column_stack)
@@ -92,7 +93,7 @@ def _apart(func: Any, tensor: Tensor, rest: Any, given: dict[str, Any]) -> Any:
         count = rest[0] if rest else given.get("chunks")
         dim = rest[1] if len(rest) > 1 else given.get("dim", 0)
         if isinstance(tensor.shape[dim], torch.SymInt):
-            return pieces(tensor, torch.sym_max((tensor.shape[dim] + count - 1) // count, 1), dim)
+            return pieces(tensor, _sym.sym_max((tensor.shape[dim] + count - 1) // count, 1), dim)
     if func is Tensor.tolist and tensor.dim() == 1 and isinstance(tensor.shape[0], torch.SymInt):
         return Grown(tensor, number=True)
     return None
@@ -103,7 +104,8 @@ def _sections(tensor: Tensor, sizes: Grown, dim: int) -> Steps:
 
     def section(place: Any) -> Tensor:
         size = torch.select(sizes.rows, 0, place)
-        start = (torch.select(ends, 0, place) - size).item()
-        return tensor.narrow(dim, start, size.item())
+        start: Any = (torch.select(ends, 0, place) - size).item()
+        length: Any = size.item()
+        return tensor.narrow(dim, start, length)
 
     return Steps(sizes.count, section)

@@ -151,7 +151,8 @@ def _listed(node: ast.FunctionDef) -> None:
         def visit_FunctionDef(self, inner: ast.FunctionDef) -> Any:
             return inner
 
-        visit_Lambda = visit_FunctionDef  # type: ignore[assignment]
+        def visit_Lambda(self, inner: ast.Lambda) -> Any:
+            return inner
 
         def visit_Return(self, one: ast.Return) -> Any:
             return ast.copy_location(ast.Return(_load(items)), one)
@@ -179,6 +180,7 @@ class Flowing(ast.NodeTransformer):
         self._numbers = numbers
         self._scopes: list[set[str]] = []
         self._first: list[str] = []  # parameter of each function around
+        self._closures: dict[str, set[str]] = {}  # names in the functions inside, by their own
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.body = Exits(self._numbers).function(node.body)
@@ -205,6 +207,10 @@ class Flowing(ast.NodeTransformer):
         return ast.fix_missing_locations(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        # Whoever calls it reads and writes what it does.
+        self._closures.setdefault(node.name, set()).update(
+            part.id for part in ast.walk(node) if isinstance(part, ast.Name)
+        )
         node.decorator_list = [self.visit(one) for one in node.decorator_list]
         return self.function(node)
 
@@ -294,6 +300,8 @@ class Flowing(ast.NodeTransformer):
             node.left = _call("given", node.left)
         elif len(node.ops) > 1:
             ends = [node.left, *node.comparators]
+            if len(ends) == 3 and not isinstance(ends[1], ast.Name):
+                return self._held_between(node)
             if not all(isinstance(one, (ast.Name, ast.Constant)) for one in ends[1:-1]):
                 return self.generic_visit(node)
             pairs: list[ast.expr] = [
@@ -302,6 +310,14 @@ class Flowing(ast.NodeTransformer):
             ]
             return self.visit(ast.copy_location(ast.BoolOp(ast.And(), pairs), node))
         return self.generic_visit(node)
+
+    def _held_between(self, node: ast.Compare) -> Any:
+        """`a < f() < b`, where the middle is worked out once."""
+        middle = f"{PREFIX}middle"
+        again = ast.Compare(node.left, node.ops, [_load(middle), node.comparators[1]])
+        function = ast.Lambda(_arguments([middle]), ast.copy_location(again, node))
+        call = ast.Call(function, [node.comparators[0]], [])
+        return self.visit(ast.fix_missing_locations(ast.copy_location(call, node)))
 
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
@@ -321,14 +337,18 @@ class Flowing(ast.NodeTransformer):
     def _state(self, node: ast.AST) -> list[str]:
         """What a statement reads or writes of the function's variables and their attributes."""
         visible = set().union(*self._scopes)
-        names = {
-            part.id
-            for part in ast.walk(node)
-            if isinstance(part, ast.Name) and part.id in visible and not _is_made(part.id)
-        }
+        named = self._through_closures({p.id for p in ast.walk(node) if isinstance(p, ast.Name)})
+        names = {name for name in named if name in visible and not _is_made(name)}
         dotted = {text for part in ast.walk(node) for text in _changed_attributes(part, visible)}
         stop = stop_of(node) if isinstance(node, ast.stmt) else None
         return sorted(names | dotted | ({stop} if stop else set()))
+
+    def _through_closures(self, names: set[str]) -> set[str]:
+        while True:
+            more = names.union(*(self._closures.get(name, ()) for name in names))
+            if more == names:
+                return names
+            names = more
 
     def _stored(self, statements: Iterable[ast.AST]) -> list[str]:
         visible = set().union(*self._scopes)

@@ -13,6 +13,8 @@ from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.held import SYMBOLS, Grown
 from onnxpert.capture.written.pages import same_size
 
+_sym: Any = torch  # whose functions of symbols have no types
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -50,11 +52,12 @@ def listed(over: Any) -> Steps | None:
     """So many things as Python knows, that can be had at a place that it does not know."""
     if isinstance(over, builtins.range):
         return Steps(len(over), lambda place: over.start + place * over.step)
-    if isinstance(over, (list, tuple)) and over and all(isinstance(i, torch.Tensor) for i in over):
-        if all(_is_alike(i, over[0]) for i in over):
-            whole = torch.stack(list(over))
-            return Steps(len(over), lambda place: torch.select(whole, 0, place))
-    return None
+    if not isinstance(over, (list, tuple)) or not over:
+        return None
+    if not all(isinstance(one, torch.Tensor) and _is_alike(one, over[0]) for one in over):
+        return None
+    whole = torch.stack(list(over))
+    return Steps(len(over), lambda place: torch.select(whole, 0, place))
 
 
 def _is_alike(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -73,7 +76,7 @@ def counted(*ends: Any) -> Any:
         raise UnwritableError("the step of a range is not known")
     reach = stop - start if step > 0 else start - stop
     size = abs(step)
-    count = torch.sym_max((reach + size - 1) // size if size > 1 else reach, 0)
+    count = _sym.sym_max((reach + size - 1) // size if size > 1 else reach, 0)
     return Steps(count, lambda place: start + place * step if step != 1 else start + place)
 
 
@@ -93,10 +96,7 @@ def zipped(*many: Any, strict: bool = False) -> Any:
 
 
 def _fewer(one: Any, other: Any) -> Any:
-    if isinstance(one, torch.SymInt) and isinstance(other, torch.SymInt):
-        if one.node.expr == other.node.expr:
-            return one
-    return torch.sym_min(one, other)
+    return one if same_size(one, other) else _sym.sym_min(one, other)
 
 
 def _by_place(over: Sequence[Any]) -> Callable[[Any], Any]:
@@ -125,9 +125,9 @@ def backwards(over: Any) -> Any:
 def pieces(tensor: torch.Tensor, size: Any, dim: int = 0) -> Steps:
     """`split`: the last one may be shorter."""
     length = tensor.shape[dim]
-    count = torch.sym_max((length + size - 1) // size, 1)
+    count = _sym.sym_max((length + size - 1) // size, 1)
 
-    def piece(place: Any) -> torch.Tensor:
+    def piece(place: Any) -> Any:
         start = place * size
         return torch.ops.aten.slice.Tensor(tensor, dim, start, start + size)
 

@@ -73,6 +73,7 @@ class Slot:
 
     def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
         """The tensors that a value is."""
+        del value
         yield from ()
 
 
@@ -82,7 +83,7 @@ class Same(Slot):
 
     value: Seen
 
-    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:  # noqa: ARG002
         return self.value.restore()
 
 
@@ -90,7 +91,7 @@ class Same(Slot):
 class Lost(Slot):
     """What nobody can know afterwards."""
 
-    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:  # noqa: ARG002
         return UNDEFINED
 
 
@@ -114,7 +115,8 @@ class One(Slot):
             given = 0
         if isinstance(given, NUMBERS) and (self.look.sizes or self.number is None):
             sizes = [0 if size is None else size for size in self.look.sizes]
-            yield torch.full(sizes, given, dtype=self.look.dtype)
+            number: Any = given
+            yield torch.full(sizes, number, dtype=self.look.dtype)
             return
         tensor = as_tensor(given, self.look.dtype)
         if tensor.dim() != len(self.look.sizes):
@@ -166,7 +168,7 @@ class Growing(Slot):
         if self.axis is not None:
             yield Look(torch.int64, (None,))
 
-    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:  # noqa: ARG002
         rows = next(tensors)
         sizes = next(tensors) if self.axis is not None else None
         return Grown(rows, number=self.number, axis=self.axis, sizes=sizes)
@@ -184,6 +186,15 @@ class Growing(Slot):
         inner = () if value.value is UNDEFINED else value.inner or ()
         pieces = [single(one.value, whole) for one in inner]
         yield from (joined(pieces) if pieces else whole).parts
+
+
+def retire(slot: Slot, value: Seen) -> None:
+    """A list that another has taken the place of: whoever knows it by another name is not to use it."""
+    if isinstance(slot, Many):
+        for part, one in zip(slot.parts, value.inner or (), strict=False):
+            retire(part, one)
+    elif isinstance(slot, Growing) and type(value.value) is list:
+        value.value[:] = [UNDEFINED]
 
 
 # ---- how they are found --------------------------------------------------------------------
@@ -206,28 +217,27 @@ def _between(start: Seen, end: Seen, known: set[Any]) -> Slot:
     a, b = start.value, end.value
     if start.inner is not None and end.inner is not None and _is_alike(start, end):
         parts = [_between(x, y, known) for x, y in zip(start.inner, end.inner, strict=True)]
-        if all(isinstance(part, Same) for part in parts) and a is b:
-            return Same(start)
-        return Many(start, parts)
+        unchanged = a is b and all(isinstance(part, Same) for part in parts)
+        return Same(start) if unchanged else Many(start, parts)
     if isinstance(a, list) and isinstance(b, list):
         return _growing(start, end, known, None)
     if same_value(a, b):
         if start.keys != end.keys:
             raise UnwritableError(f"a {type(a).__name__} changes")
         return Same(start)
-    if a is UNDEFINED and b is UNDEFINED:
-        return Same(start)
     if start.inner is not None or end.inner is not None:
         return _with_nothing(start, end, known)
-    if a is UNDEFINED and not isinstance(b, (torch.Tensor, *NUMBERS)):
-        return Lost()
-    if b is UNDEFINED and not isinstance(a, (torch.Tensor, *NUMBERS)):
-        return Lost()
-    if a is None or b is None:
+    return _of_values(a, b, known)
+
+
+def _of_values(a: Any, b: Any, known: set[Any]) -> Slot:
+    """Two that are no containers, and not the same."""
+    plain = [x is UNDEFINED or isinstance(x, (torch.Tensor, *NUMBERS)) for x in (a, b)]
+    if all(plain):
+        return _one(None, a, b, known)
+    if a is not UNDEFINED and b is not UNDEFINED and (a is None or b is None):
         raise FirstTurnError("a variable is None at first and something else later")
-    if not all(isinstance(x, (torch.Tensor, *NUMBERS)) or x is UNDEFINED for x in (a, b)):
-        return Lost()
-    return _one(None, a, b, known)
+    return Lost()
 
 
 def _with_nothing(start: Seen, end: Seen, known: set[Any]) -> Slot:

@@ -24,7 +24,7 @@ from onnxpert.capture.written.pages import (
     symbols,
     written_in,
 )
-from onnxpert.capture.written.slots import Growing, Look, Many, One, Slot, widened
+from onnxpert.capture.written.slots import Growing, Look, Many, One, Slot, retire, widened
 
 _COND = torch.ops.higher_order.cond
 _WHILE = torch.ops.higher_order.while_loop
@@ -56,6 +56,18 @@ def _containers(one: Seen) -> Iterator[Seen]:
         yield one
     for part in one.inner or ():
         yield from _containers(part)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A turn of a loop, recorded."""
+
+    page: Page
+    places: list[Any]  # of whether to go on, and of what comes in
+    again: Any  # whether there is another one
+    end: list[Seen]
+    written: list[torch.Tensor]
+    known: set[Any]  # the symbols that are there without it
 
 
 class Units:
@@ -131,6 +143,9 @@ class Units:
         self._write_back(written, finals)
         taken = iter(outs)
         *values, result = [slot.taken(recorder, taken) for slot in slots]
+        for slot, *both in zip(slots, *ends, strict=True):
+            for one in both:
+                retire(slot, one)
         variables.set(values)
         return result
 
@@ -145,95 +160,75 @@ class Units:
         slots: list[Slot] = [widened(None, one, one, self._symbols()) for one in start]
         writes: set[int] = set()
         for _ in range(_MOST_PASSES):
-            known = self._symbols()
-            page = self.recorder.new_page()
             try:
-                with self.recorder.opened(page), self._kept():
-                    places = self._entered(slots, variables)
-                    again = turn()
-                    end = variables.seen()
-                wider = [
-                    widened(slot, a, b, known) for slot, a, b in zip(slots, start, end, strict=True)
-                ]
-                written = written_in(page)
-                settled = list(map(_form, wider)) == list(map(_form, slots))
-                if settled and {id(one) for one in written} <= writes:
-                    self._looped(
-                        go,
-                        again,
-                        page,
-                        places,
-                        end,
-                        slots,
-                        start,
-                        written,
-                        variables,
-                        (count, known),
-                    )
-                    return
-                slots = wider
-                writes |= {id(one) for one in written}
+                made = self._turn(turn, slots, variables)
             finally:
-                if self.recorder.page is not page and not getattr(page, "done", False):
-                    variables.set([one.restore() for one in start])
+                variables.set([one.restore() for one in start])
+            wider = [
+                widened(slot, a, b, made.known)
+                for slot, a, b in zip(slots, start, made.end, strict=True)
+            ]
+            written = {id(one) for one in made.written}
+            if list(map(_form, wider)) == list(map(_form, slots)) and written <= writes:
+                after = self._looped(go, made, slots, start, count)
+                for slot, one in zip(slots, start, strict=True):
+                    retire(slot, one)
+                variables.set(after)
+                return
+            slots = wider
+            writes |= written
         raise UnwritableError("what a loop hands on changes its shape from turn to turn")
 
-    def _entered(self, slots: Sequence[Slot], variables: Variables) -> list[Any]:
-        """The inputs of a turn, with the variables set to what they bring."""
+    def _turn(self, turn: Callable[[], Any], slots: Sequence[Slot], variables: Variables) -> _Turn:
+        """One turn on a page of its own, with the variables set to what the slots bring."""
         recorder = self.recorder
-        places = [recorder.formal("go", recorder.unrecorded([], torch.bool))]
-        tensors = [look.made(recorder) for slot in slots for look in slot.looks()]
-        places += [recorder.formal("carried", tensor) for tensor in tensors]
-        given = iter(tensors)
-        variables.set([slot.taken(recorder, given) for slot in slots])
-        return places
+        known = self._symbols()
+        page = recorder.new_page()
+        with recorder.opened(page), self._kept():
+            places = [recorder.formal("go", recorder.unrecorded([], torch.bool))]
+            tensors = [look.made(recorder) for slot in slots for look in slot.looks()]
+            places += [recorder.formal("carried", tensor) for tensor in tensors]
+            given = iter(tensors)
+            variables.set([slot.taken(recorder, given) for slot in slots])
+            again = turn()
+            end = variables.seen()
+        return _Turn(page, places, again, end, written_in(page), known)
 
     def _looped(
-        self,
-        go: Any,
-        again: Any,
-        page: Page,
-        places: Sequence[Any],
-        end: Sequence[Seen],
-        slots: Sequence[Slot],
-        start: Sequence[Seen],
-        written: Sequence[torch.Tensor],
-        variables: Variables,
-        turns: tuple[Any, set[Any]],  # how many, and the symbols that are known around
-    ) -> None:
-        recorder = self.recorder
-        count, known = turns
+        self, go: Any, turn: _Turn, slots: Sequence[Slot], start: Sequence[Seen], count: Any
+    ) -> list[Any]:
+        """The call that is the loop; gives what the variables are after it."""
+        recorder, page, written = self.recorder, turn.page, turn.written
         with recorder.opened(page):
-            tensors = _tensors(slots, end)
+            tensors = _tensors(slots, turn.end)
             results = [recorder.reference(one) for one in tensors]
-            again = recorder.reference(again)
-        variables.set([one.restore() for one in start])
-        page.done = True  # type: ignore[attr-defined]
+            again = recorder.reference(turn.again)
         copies = {id(one): made_own(recorder, page, one) for one in written}
         kept = [one for one in page.others if id(one) not in copies]
-        arranged(recorder, page, [*places, *(page.places[id(one)] for one in written)], kept)
+        inputs = [*turn.places, *(page.places[id(one)] for one in written)]
+        arranged(recorder, page, inputs, kept)
         page.graph.output(
             (again, *(_copied(node, copies, page) for node in results), *copies.values())
         )
         starts = _tensors(slots, start)
         looks = [look for slot in slots for look in slot.looks()]
-        formals = [place.meta["val"] for place in places[1:]]
+        formals = [place.meta["val"] for place in turn.places[1:]]
         outs = [
-            _after(look, count, *three, known).made(recorder)
+            _after(look, three, count, turn.known).made(recorder)
             for look, *three in zip(looks, starts, formals, tensors, strict=True)
         ]
         finals = [recorder.unrecorded(one.shape, one.dtype) for one in written]
-        test = self._test(page)
+        pages = [recorder.held(one) for one in (self._test(page), page)]
         node = recorder.write(
             _WHILE,
-            (recorder.held(test), recorder.held(page), (go, *starts, *written), tuple(kept)),
+            (*pages, (go, *starts, *written), tuple(kept)),
             {},
             [recorder.unrecorded([], torch.bool), *outs, *finals],
         )
         node.meta["loop"] = True
         self._write_back(written, finals)
         taken = iter(outs)
-        variables.set([slot.taken(recorder, taken) for slot in slots])
+        return [slot.taken(recorder, taken) for slot in slots]
 
     def _test(self, page: Page) -> Page:
         """What says whether there is another turn: the turn before did."""
@@ -277,17 +272,11 @@ def _tensors(slots: Sequence[Slot], values: Sequence[Seen]) -> list[torch.Tensor
     return [one for slot, value in zip(slots, values, strict=True) for one in slot.tensors(value)]
 
 
-def _after(
-    look: Look,
-    count: Any,
-    start: torch.Tensor,
-    formal: torch.Tensor,
-    end: torch.Tensor,
-    known: set[Any],
-) -> Look:
+def _after(look: Look, of_turn: Sequence[torch.Tensor], count: Any, known: set[Any]) -> Look:
     """What a tensor looks like after so many turns, where each adds as much as the others."""
     if count is None:
         return look
+    start, formal, end = of_turn
     sizes = list(look.sizes)
     for axis, size in enumerate(sizes):
         if size is None:

@@ -156,4 +156,6 @@ class CaptureFailed:
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # leaf -> smallest that runs
     blockers: tuple[Blocker, ...] = ()  # everything in the way, in the order of the run
     scouted: Captured | None = None  # the graph with those places stood in for; never exported
-    sides: tuple[Captured, ...] = ()  # the same with a branch taken the other way than the example's
+    sides: tuple[
+        Captured, ...
+    ] = ()  # the same with a branch taken the other way than the example's

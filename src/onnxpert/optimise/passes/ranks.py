@@ -17,7 +17,8 @@ def level(model: ir.Model) -> None:
         assert weight is not None
         assert other is not None
         missing = (rank(other) or 0) - (rank(weight) or 0)
-        if missing > 0 and rank(weight) != 1:  # a vector is a column on the right, a row on the left
+        # A vector is a column on the right and a row on the left: the lowering has seen to it.
+        if missing > 0 and rank(weight) != 1:
             node.replace_input_with(index, _raised(model, node, weight, missing))
 
 

@@ -16,7 +16,8 @@ _SAME = (
     "prod zeros_like ones_like argmax argmin cumsum cumprod isnan isinf isfinite maximum minimum "
     "log1p expm1 log2 log10 exp2 einsum full_like outer argsort reshape squeeze tril triu hypot "
     "logical_and logical_or logical_not linalg.norm broadcast_to roll flip tile nan_to_num sinc std "
-    "var all any round cross amax amin hstack vstack meshgrid swapaxes"
+    "var all any round cross amax amin hstack vstack meshgrid swapaxes cov corrcoef quantile diff kron "
+    "searchsorted trace"
 )
 _NAMES = {name: name for name in _SAME.split()} | {
     "concatenate": "cat", "clip": "clamp", "power": "pow", "dot": "matmul", "absolute": "abs",

@@ -8,7 +8,9 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
-from onnxpert.repair.source.page import Page, below, dotted
+from onnxpert.repair.source.page import Page, below, dotted, everything
+
+_ADDING = ("append", "extend", "add", "update")
 
 
 @codemod("keep-values-local", cures=("STA302",))
@@ -19,7 +21,11 @@ def keep_values_local(page: Page) -> Iterator[Change]:
         for node in below(owner, cst.Attribute):
             if dotted(node.value) == "self":
                 uses.setdefault(node.attr.value, []).append(node)
+        strings = {each.raw_value for each in below(owner, cst.SimpleString)}
         for name, nodes in uses.items():
+            if (log := _log(page, nodes)) and name not in strings:  # a buffer is registered by name
+                yield from ((statement, None) for statement in log)
+                continue
             here = [node for node in nodes if _function(page, node) == "forward"]
             # A constructor may give it a first value; whoever reads it anywhere else needs it there.
             if all(_assignment(page, node) for node in nodes if node not in here):
@@ -36,6 +42,26 @@ def _localised(page: Page, uses: list[cst.Attribute], name: str) -> Iterator[Cha
         yield first, None
     else:
         yield from ((node, cst.Name(name)) for node in uses)
+
+
+def _log(page: Page, uses: list[cst.Attribute]) -> list[cst.BaseSmallStatement]:
+    """The statements of the model that add to an attribute; [] if anybody reads it."""
+    later = [_note(page, node) for node in uses if _function(page, node) != "__init__"]
+    ran = (each for each in later if each and any(map(page.values, everything(each))))
+    return list(ran) if all(later) else []
+
+
+def _note(page: Page, node: cst.CSTNode) -> cst.BaseSmallStatement | None:
+    """The statement that only adds to what an attribute holds, None for any other use of it."""
+    around = page.parent(node)
+    if isinstance(around, cst.Attribute) and around.attr.value in _ADDING:
+        found = page.parent(page.parent(around) or around)
+        return found if isinstance(found, cst.Expr) else None
+    place = around if isinstance(around, cst.Subscript) and around.value is node else node
+    if place is not node and (made := _assignment(page, place)):
+        return made
+    found = page.parent(place)
+    return found if isinstance(found, cst.AugAssign) and found.target is place else None
 
 
 def _assignment(page: Page, node: cst.CSTNode) -> cst.Assign | None:

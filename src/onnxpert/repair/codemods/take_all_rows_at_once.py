@@ -203,9 +203,11 @@ class _Loop:
             self._rows.known[name] = rank
             return self._page.statement(f"{name} = {new.code}")
         if len(places) == 2 and isinstance(places[1], cst.Slice) and new.rank in (None, rank):
-            axes = f"[:, :{', None' * (rank - 1)}]" if rank > 1 else ""
-            inside = self._inside(name, places[1]) + axes
-            return self._page.statement(f"{name} = torch.where({inside}, {new.code}, {name})")
+            inside = self._inside(name, places[1])
+            if rank > 1:
+                inside = f"({inside})[:, :{', None' * (rank - 1)}]"
+            parts = (self._page.expression(each) for each in (inside, new.code))
+            return self._page.where(target.value, *parts)
         raise NotByRowError
 
     def _inside(self, name: str, place: cst.Slice) -> str:
@@ -213,10 +215,10 @@ class _Loop:
         places = f"torch.arange({name}.shape[1], device={name}.device)"
         ends = ((place.lower, ">="), (place.upper, "<"))
         parts = [
-            f"({places} {sign} {self._rows.said(end).padded(1)})"
+            f"{places} {sign} {self._rows.said(end).padded(1)}"
             for end, sign in ends
             if end is not None
         ]
         if not parts or place.step is not None:
             raise NotByRowError
-        return parts[0] if len(parts) == 1 else f"({' & '.join(parts)})"
+        return parts[0] if len(parts) == 1 else f"({parts[0]}) & ({parts[1]})"

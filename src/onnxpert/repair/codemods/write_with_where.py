@@ -30,14 +30,10 @@ def _chosen(page: Page, node: Any, target: cst.CSTNode, value: str) -> Iterator[
     if not isinstance(mask, cst.Index) or not _is_mask(page, mask.value):
         return
     whole: Any = page.expression(value, node.value).visit(_Whole(page, mask.value))
-    name = target.value.value
-    axes = "".join([", None"] * (_rank(page, target.value) - _rank(page, mask.value)))
-    code = f"{name} = torch.where({{}}{f'[...{axes}]' if axes else ''}, {{}}, {name})"
-    yield node, page.statement(code, mask.value, whole).body[0]
-
-
-def _rank(page: Page, node: cst.CSTNode) -> int:
-    return max((len(each.shape) for each in page.values(node)), default=0)
+    ranks = [{len(seen.shape) for seen in page.values(each)} for each in (target.value, mask.value)]
+    axes = ", None" * (max(ranks[0]) - max(ranks[1])) if all(ranks) else ""
+    test = page.expression(f"{{}}[...{axes}]", mask.value) if axes else mask.value
+    yield node, page.where(target.value, test, whole).body[0]
 
 
 def _is_mask(page: Page, node: cst.BaseExpression) -> bool:

@@ -102,6 +102,18 @@ class Page:
     def is_tensor(self, node: cst.CSTNode) -> bool:
         return self.was(node, Kind.TENSOR)
 
+    def where(
+        self, whole: cst.Name, test: cst.BaseExpression, new: cst.BaseExpression
+    ) -> cst.SimpleStatementLine:
+        """The assignment of a tensor with something new where a test is true.
+
+        Of truth values it is said with `|` and `&`: runtimes have no Where for them."""
+        signs = {"True": "{} | {}", "False": "{} & ~{}"}
+        said, truth = self.code(new), {each.dtype for each in self.values(whole)} == {"bool"}
+        if truth and said in signs:
+            return self.statement(f"{whole.value} = {signs[said]}", whole, test)
+        return self.statement(f"{whole.value} = torch.where({{}}, {{}}, {{}})", test, new, whole)
+
     def parameters(self, node: cst.CSTNode) -> list[str]:
         """Of the function around it, without `self`."""
         function = self.function(node)

@@ -26,7 +26,7 @@ def absent() -> str:
     return ort_cpu.unusable(_PROVIDER)
 
 
-def _table(_older: bool) -> Kernels:
+def _table(_release: str) -> Kernels:
     return stored("cuda_kernels")
 
 

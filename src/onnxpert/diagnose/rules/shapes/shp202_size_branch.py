@@ -53,7 +53,8 @@ def size_branch(crossed: Crossed) -> Iterator[Hit]:
     ```
 
     ## Repair safety
-    Not repaired.
+    Not repaired, but for one case: 1 is all that is beyond the condition, and the dimension is one that
+    torch calls `DYNAMIC`, which is at least 2. The file then takes 2 and more, and this is a warning.
     """
     yield Hit(
         f"the model does something else when {crossed.condition} does not hold, and the file cannot",

@@ -1,0 +1,141 @@
+"""A model surveyed: what a scout meets on the example's way, and on the other sides of its branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NamedTuple
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from onnxpert.capture.flat import owner
+from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
+from onnxpert.capture.recorder import Recorder
+from onnxpert.capture.scouting.scout import Scout
+from onnxpert.capture.scouting.stumbling import is_at, is_read_at, same
+from onnxpert.capture.scouting.witness import densely
+from onnxpert.capture.state import untouched
+from onnxpert.capture.strategies.gradient import above_autograd, differentiates
+from onnxpert.capture.strategies.recorded import record
+from onnxpert.capture.strategy import runs_as_python
+from onnxpert.core.types import Asked, Blocker, Captured, Loaded, Location, replace
+
+# How much is run for the other sides of branches: a scout is as slow as the model is long.
+_MOST_SIDES = 8
+_MOST_NODES = 1500
+
+
+class Scouted(NamedTuple):
+    """Everything in the way of a capture, the graph behind it as far as it was reached, and what it
+    is where a branch goes the other way than the example's."""
+
+    blockers: tuple[Blocker, ...] = ()
+    captured: Captured | None = None
+    sides: tuple[Captured, ...] = ()
+
+
+def scout(loaded: Loaded, stopped: Sequence[Location] = ()) -> Scouted:
+    """What stands in the way; `stopped` is where a capture ended."""
+    if not runs_as_python(loaded) or isinstance(loaded.module, torch.jit.ScriptModule):
+        return Scouted()
+    within: Callable[[], AbstractContextManager[None]] = nullcontext
+    seen, captured = _run(loaded, within, frozenset())
+    if captured is None and differentiates(loaded):
+        within = above_autograd()
+        above, captured = _run(loaded, within, frozenset())
+        seen = above if captured is not None else seen
+    if seen is None:
+        return Scouted()
+    blockers = _distinct(seen.blockers, seen.implied, stopped)
+    if captured is None:
+        return Scouted(blockers)
+    sides = []
+    for other, graph in _other_sides(loaded, within, seen):
+        new = [one for one in other.blockers if not any(same(one, known) for known in blockers)]
+        blockers += _distinct(new, (), ())
+        sides.append(_beside(graph, blockers))
+    return Scouted(blockers, _beside(captured, blockers), tuple(sides))
+
+
+def _other_sides(
+    loaded: Loaded, within: Callable[[], AbstractContextManager[None]], first: Scout
+) -> Iterator[tuple[Scout, Captured]]:
+    """The model once more for each branch that went one way, as it is on the other."""
+    runs = min(_MOST_SIDES, _MOST_NODES // max(len(first.graph.nodes), 1))
+    known = set(first.answers)
+    waiting = [frozenset({place}) for place in first.one_sided()]
+    while waiting and runs > 0:
+        runs -= 1
+        turned = waiting.pop(0)
+        other, graph = _run(loaded, within, turned)
+        if other is None or graph is None:
+            continue
+        waiting += [turned | {place} for place in other.one_sided() if place not in known]
+        known |= set(other.answers)
+        yield other, graph
+
+
+def _run(
+    loaded: Loaded,
+    within: Callable[[], AbstractContextManager[None]],
+    turned: frozenset[tuple[str, int]],
+) -> tuple[Scout | None, Captured | None]:
+    made: list[Scout] = []
+
+    def make(_: FakeTensorMode, *rest: Any) -> Scout:
+        made.append(Scout(*rest))
+        made[0].turned = turned
+        return made[0]
+
+    @contextmanager
+    def watching(_: Recorder) -> Iterator[None]:
+        with within(), made[0].watching():
+            yield
+
+    try:
+        with Numbers().watching():
+            while True:
+                made.clear()
+                try:
+                    with untouched(owner(loaded.module), buffers=True, code=False):
+                        captured = record(loaded, "scout", watching, make)
+                except SizeTakenError:  # a number that can stay a symbol, as in any capture
+                    continue
+                break
+    except Exception:  # not even the example's values helped: what was found until then counts
+        return made[0] if made else None, None
+    return made[0], captured
+
+
+def _distinct(
+    blockers: Sequence[Blocker], implied: Sequence[Blocker], stopped: Sequence[Location]
+) -> tuple[Blocker, ...]:
+    """That a line cannot be followed goes without saying where it is known why; and what operators
+    ask about their sizes matters only where a capture ended for it, or where nothing else does."""
+    for one in implied:
+        at = one.needed or one.location
+        ended = at is not None and any((at.file, at.line) == (s.file, s.line) for s in stopped)
+        if (ended or not blockers) and not any(same(one, other) for other in blockers):
+            blockers = (*blockers, one)
+    known = [one for one in blockers if one.asked is not Asked.CALL]
+    return tuple(
+        one
+        for one in blockers
+        if one.asked is not Asked.CALL
+        or one.location is None
+        or not any(is_at(one.location, other) for other in known)
+    )
+
+
+def _beside(captured: Captured, blockers: Sequence[Blocker]) -> Captured:
+    """A graph of which the values that nothing could go on without are told as blockers alone, with
+    constants as a graph could hold them."""
+    free = [read for read in captured.reads if not any(is_read_at(read, one) for one in blockers)]
+    held = [
+        replace(entry, tensor=densely(entry.tensor))
+        if isinstance(entry.tensor, torch.Tensor)
+        else entry
+        for entry in captured.inputs
+    ]
+    return replace(captured, reads=tuple(free), inputs=tuple(held))  # type: ignore[no-any-return]
