@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import onnx
 
 logger = logging.getLogger(__name__)
-_ROUNDINGS = 1000  # that a value may be off by, of the largest beside it: far less than an output
+_ROUNDINGS = 100  # that a value may be off by, of the largest beside it: far less than an output
 _FLOATS = (torch.float32, torch.float64)
 _DECIDES = {
     "aten::topk",
