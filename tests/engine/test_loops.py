@@ -424,3 +424,21 @@ def test_a_diagonal_of_any_size_is_filled(tmp_path: Path) -> None:
     shapes = {"x": {0: "n"}}
     assert onnxpert.export(model, (torch.randn(5, 3),), path, dynamic_shapes=shapes).ok
     assert compared(model, path, (1, 3), (8, 3)) == 2
+
+
+def test_a_loop_that_leaves_nothing_is_not_in_the_file(tmp_path: Path) -> None:
+    class Warns(nn.Module):
+        """The turns of `tolist` give what only the length of the list is asked of."""
+
+        def forward(self, x: torch.Tensor) -> Any:
+            count = len(x.to(torch.int64).unique().tolist())
+            if count < 2:
+                print("few")  # noqa: T201
+            return x * 2, count
+
+    path = tmp_path / "warns.onnx"
+    assert onnxpert.export(Warns().eval(), (torch.arange(6.0),), path).ok
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    for values in ([1.0] * 6, [1.0, 1, 2, 2, 3, 3]):
+        got = session.run(None, {"x": np.array(values, dtype=np.float32)})
+        assert got[1] == len(set(values))

@@ -89,9 +89,8 @@ def cause(failed: CaptureFailed) -> Cause:
     if any(one.asked is Asked.DEVICE for one in failed.blockers):
         return Cause.DEVICE
     if failed.eager is not None:
-        if failed.casts:
-            return Cause.DTYPE
-        return Cause.SMALL if failed.sizes else _refusal(failed.eager)
+        by_example = {Cause.DTYPE: failed.casts, Cause.SMALL: failed.sizes}
+        return next((kind for kind, seen in by_example.items() if seen), _refusal(failed.eager))
     first = evidence(failed)
     if first.kind in _BY_KIND:
         return _BY_KIND[first.kind]

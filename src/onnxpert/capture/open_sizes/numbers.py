@@ -1,11 +1,10 @@
 """Python's own number functions, so that a size which goes through them stays a size.
 
-`int(x.shape[0] / 2)`, `len(x)`, `math.sqrt(n)`, `max(a, b)` and `range(0, n, n)` give Python a
-number, and with it the size is frozen. Where user code does that, the function that does it calls
-ours instead while the model is captured: they give back a symbol. Nothing of the user's is changed
-for longer than that. `sym_int` and its kin are torch's own; `LOAD_GLOBAL` is CPython's, whose operand
-is the number of the name, doubled, plus one where a call follows, which begins at the same column.
-Tried on torch 2.13 and 2.15, CPython 3.11 and 3.13."""
+`int(x.shape[0] / 2)`, `len(x)`, `math.sqrt(n)` and `max(a, b)` give Python a number, and with it the
+size is frozen. Where user code does that, the function that does it calls ours instead while the
+model is captured: they give back a symbol. Nothing of the user's is changed for longer than that.
+`sym_int` and its kin are torch's own; `LOAD_GLOBAL` is CPython's, whose operand is the number of the
+name, doubled, plus one where a call follows. Tried on torch 2.13 and 2.15, CPython 3.11 and 3.13."""
 
 from __future__ import annotations
 
@@ -23,7 +22,6 @@ from typing import Any
 
 import torch
 
-from onnxpert.capture.reasoning import expression
 from onnxpert.core.source import ownership
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -97,24 +95,12 @@ def _pow(base: Any, exponent: Any) -> Any:
     return _plain_pow(base, exponent)
 
 
-def _range(*ends: Any) -> Any:
-    """In steps that go into the whole a known number of times: `range(0, n, n)` is one step."""
-    if len(ends) == 3 and isinstance(ends[2], torch.SymInt):
-        start, stop, step = ends
-        times = expression(stop - start) / expression(step)
-        if times.is_Integer:
-            torch._check(step != 0)  # type: ignore[no-untyped-call]
-            return tuple(start + turn * step for turn in range(int(times)))
-    return range(*ends)
-
-
 _CALLED: dict[Any, Callable[..., Any]] = {
     int: _int,
     float: _float,
     len: _len,
     max: _extreme(max, torch.sym_max),
     min: _extreme(min, torch.sym_min),
-    range: _range,
     math.sqrt: _sqrt,  # these three by the name they were imported under
     math.isqrt: _isqrt,
     math.pow: _pow,
@@ -144,7 +130,7 @@ def _rewritten(code: CodeType, scope: Mapping[str, Any], used: dict[str, Any]) -
         if step.opname != "LOAD_GLOBAL" or step.arg is None or not step.arg & 1:
             continue  # no call: `isinstance(n, int)` and `dtype=int` mean what they say
         ours = _replacement(step.argval, scope)
-        if ours is None or (ours is _range and not _has_own_step(code, step)):
+        if ours is None:
             continue
         name = _PREFIX + step.argval
         if name not in names:
@@ -153,21 +139,6 @@ def _rewritten(code: CodeType, scope: Mapping[str, Any], used: dict[str, Any]) -
             raw[step.offset + 1] = 2 * number + 1
             used[name] = ours
     return code.replace(co_consts=constants, co_names=tuple(names), co_code=bytes(raw))
-
-
-def _has_own_step(code: CodeType, name: dis.Instruction) -> bool:
-    """Whether `range` is called here with a step that is no constant: the others are left alone."""
-    assert name.positions is not None
-    begins = name.positions.lineno, name.positions.col_offset
-    before: dis.Instruction | None = None
-    for step in dis.get_instructions(code):
-        if step.opname == "PRECALL":
-            continue
-        at = step.positions
-        if step.opname == "CALL" and at is not None and (at.lineno, at.col_offset) == begins:
-            return step.arg == 3 and before is not None and before.opname != "LOAD_CONST"
-        before = step
-    return False
 
 
 @functools.lru_cache(1024)

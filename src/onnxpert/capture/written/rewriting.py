@@ -1,5 +1,7 @@
-"""A function with its `if`, `for` and `while` made calls, which are told what to do and with which
-variables. Whoever is called decides whether to do it as Python does or to write it down whole."""
+"""A function with its `if`, `for` and `while` made calls.
+
+They are told what to do and with which variables; whoever is called decides whether to do it as Python
+does or to write it down whole."""
 
 from __future__ import annotations
 

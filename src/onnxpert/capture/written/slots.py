@@ -1,5 +1,6 @@
-"""What crosses the border of a page: which variables change in there, and how each of them is handed
-over as a tensor. A slot is widened until it holds what every turn, or either side, gives."""
+"""What crosses the border of a page: which variables change in there, and how each is handed over.
+
+A slot, which is one or more tensors, is widened until it holds what every turn, or either side, gives."""
 
 from __future__ import annotations
 
@@ -186,6 +187,11 @@ class Growing(Slot):
         inner = () if value.value is UNDEFINED else value.inner or ()
         pieces = [single(one.value, whole) for one in inner]
         yield from (joined(pieces) if pieces else whole).parts
+
+
+def is_lost(slot: Slot) -> bool:
+    """Whether a part of it is what nobody can know."""
+    return isinstance(slot, Lost) or (isinstance(slot, Many) and any(map(is_lost, slot.parts)))
 
 
 def retire(slot: Slot, value: Seen) -> None:

@@ -14,7 +14,8 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
     """
     ## What it does
     Finds `while` loops on a condition that only the data decide, where they could not be written as
-    a loop of the file's: a round must leave nothing to the next but tensors of the same shape.
+    a loop of the file's: a round may leave tensors, numbers and lists of them to the next, and no
+    set, no object and nothing that changes its number of axes.
 
     ## Why it matters
     A graph has as many rounds as the example took; the file would be right for some inputs only.
@@ -26,9 +27,11 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
 
     class Doubles(torch.nn.Module):
         def forward(self, x):
+            rounds = set()
             while x.sum() < 10:
-                x = torch.cat([x, x])
-            return x.mean()
+                x = x * 2
+                rounds.add(len(rounds))
+            return x / (1 + len(rounds))
 
 
     model = Doubles().eval()
@@ -42,10 +45,11 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
 
     class Doubles(torch.nn.Module):
         def forward(self, x):
-            total, mean = x.sum(), x.mean()
-            while total < 10:
-                total = total * 2
-            return mean
+            rounds = 0
+            while x.sum() < 10:
+                x = x * 2
+                rounds += 1
+            return x / (1 + rounds)
 
 
     model = Doubles().eval()
@@ -60,5 +64,5 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
             "Python loops for as long as the value of a tensor says",
             at=blocker.location,
             severity=severity(failed),
-            help="keep in tensors what a round leaves to the next, a count of rounds too",
+            help="keep in tensors, numbers or lists what a round leaves to the next",
         )

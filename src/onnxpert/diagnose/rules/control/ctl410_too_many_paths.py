@@ -12,12 +12,13 @@ from onnxpert.diagnose.rule import rule
 def too_many_paths(failed: CaptureFailed) -> Iterator[Hit]:
     """
     ## What it does
-    Finds models whose branches multiply: what one of them decides is still a number, a list or an
-    attribute of Python's own when the next one comes, so that every combination is a path of its own.
+    Finds models whose branches multiply: what one of them decides is still an object of Python's own
+    when the next one comes (a set, a text, an attribute), so that every combination is a path of its
+    own. Tensors, numbers and lists of them do not multiply.
 
     ## Why it matters
-    A file with all of them would be exponentially large. Branches that only change tensors add up
-    instead, however many there are.
+    A file with all of them would be exponentially large. Branches that only change tensors and numbers
+    add up instead, however many there are.
 
     ## Example
     ```python
@@ -26,11 +27,11 @@ def too_many_paths(failed: CaptureFailed) -> Iterator[Hit]:
 
     class Counts(torch.nn.Module):
         def forward(self, x):
-            hits = 0
+            hits = set()
             for i in range(8):
                 if x[i] > 0:
-                    hits += 1
-            return x * hits
+                    hits.add(i)
+            return x * len(hits)
 
 
     model = Counts().eval()
@@ -44,10 +45,10 @@ def too_many_paths(failed: CaptureFailed) -> Iterator[Hit]:
 
     class Counts(torch.nn.Module):
         def forward(self, x):
-            hits = torch.zeros(())
+            hits = 0
             for i in range(8):
                 if x[i] > 0:
-                    hits = hits + 1
+                    hits += 1
             return x * hits
 
 
@@ -66,7 +67,7 @@ def too_many_paths(failed: CaptureFailed) -> Iterator[Hit]:
             yield Hit(
                 "the branches of the model multiply: there are too many paths for one file",
                 at=places[0][0] if places else None,
-                help="keep in tensors what one branch decides and the next one reads",
+                help="keep in tensors or numbers what one branch decides and the next one reads",
                 notes=tuple(f"asked in {count} of the paths: {at}" for at, count in places),
             )
 
