@@ -247,7 +247,9 @@ def otherwise_after_what_was_found(x: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("length", [5, 50])
-@pytest.mark.parametrize("forward", [otherwise_when_wide, otherwise_when_long])
+@pytest.mark.parametrize(
+    "forward", [otherwise_when_wide, otherwise_when_long, otherwise_after_what_was_found]
+)
 def test_a_question_beside_a_loop_is_asked_in_the_file(
     forward: Any, length: int, tmp_path: Path
 ) -> None:
@@ -257,14 +259,3 @@ def test_a_question_beside_a_loop_is_asked_in_the_file(
     onnxpert.export(model, (torch.randn(length, 3),), path, dynamic_shapes=shapes)
     sizes = ((4, 3), (3, 500), (2, 501), (2000, 2), (2001, 2))
     assert_same(model, path, [(torch.randn(*size),) for size in sizes])
-
-
-@pytest.mark.parametrize("length", [5, 50])
-def test_a_question_beside_a_loop_is_not_forgotten(length: int) -> None:
-    shapes = ({0: "rows", 1: "columns"},)
-    model = Model(otherwise_after_what_was_found)
-    report = onnxpert.diagnose(model, (torch.randn(length, 3),), dynamic_shapes=shapes)
-    (error,) = (finding for finding in report.findings if finding.blocks)
-    assert error.rule == "SHP202"
-    assert error.location is not None
-    assert " else " in error.location.code

@@ -219,6 +219,20 @@ def widened(slot: Slot | None, start: Seen, end: Seen, known: set[Any]) -> Slot:
     return _between(start, end, known)
 
 
+def either(yes: Seen, no: Seen, known: set[Any]) -> Slot:
+    """The slot that holds what one or the other side of a branch gives."""
+    return _of_one_type(widened(None, yes, no, known), yes, no)
+
+
+def _of_one_type(slot: Slot, yes: Seen, no: Seen) -> Slot:
+    """Two types do not become one: the file would give the wider for either."""
+    if isinstance(slot, Many):
+        pairs = zip(slot.parts, yes.inner or (), no.inner or (), strict=False)
+        slot.parts[:] = [_of_one_type(*three) for three in pairs] or slot.parts
+    values = [each.value for each in (yes, no) if isinstance(each.value, torch.Tensor)]
+    return Lost() if len({value.dtype for value in values}) > 1 else slot
+
+
 def _between(start: Seen, end: Seen, known: set[Any]) -> Slot:
     a, b = start.value, end.value
     if start.inner is not None and end.inner is not None and _is_alike(start, end):

@@ -24,7 +24,17 @@ from onnxpert.capture.written.pages import (
     symbols,
     written_in,
 )
-from onnxpert.capture.written.slots import Growing, Look, Many, One, Slot, is_lost, retire, widened
+from onnxpert.capture.written.slots import (
+    Growing,
+    Look,
+    Many,
+    One,
+    Slot,
+    either,
+    is_lost,
+    retire,
+    widened,
+)
 
 _COND = torch.ops.higher_order.cond
 _WHILE = torch.ops.higher_order.while_loop
@@ -106,7 +116,7 @@ class Units:
             finally:
                 variables.set([one.restore() for one in start])
             pages.append(page)
-        slots = [widened(None, a, b, known) for a, b in zip(*ends, strict=True)]
+        slots = [either(a, b, known) for a, b in zip(*ends, strict=True)]
         if is_lost(slots[-1]):
             raise UnwritableError("the sides give results of different kinds")
         return self._joined(truth, pages, ends, slots, variables)
