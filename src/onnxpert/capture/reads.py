@@ -49,10 +49,15 @@ def as_text(note: Callable[[Location | None], None], place: Callable[[], Any]) -
 
     Its text is the symbol's: right for whoever reads a log, wrong for whoever computes on with it."""
 
+    def heard() -> None:
+        # torch names symbols too, in messages of its own.
+        if ownership(sys._getframe(2).f_code.co_filename) == _USER:
+            note(place())
+
     def noting(plain: Callable[..., str]) -> Callable[..., str]:
         def said(symbol: Any, *rest: Any) -> str:
-            if ownership(sys._getframe(1).f_code.co_filename) == _USER and _is_of_data(symbol):
-                note(place())
+            if _is_of_data(symbol):
+                heard()
             return plain(symbol, *rest)
 
         return said
@@ -60,14 +65,14 @@ def as_text(note: Callable[[Location | None], None], place: Callable[[], Any]) -
     def formatted(symbol: Any, spec: str) -> str:
         if not _is_of_data(symbol):
             return object.__format__(symbol, spec)
-        note(place())
+        heard()
         return str(symbol)
 
     def written_out(tensor: torch.Tensor, spec: str) -> str:
         # `f"{loss:.3f}"`, which a tensor answers by way of its only value.
         if not spec or tensor.dim():
             return str(torch.Tensor.__format__(tensor, spec))  # type: ignore[no-untyped-call]
-        note(place())
+        heard()
         return str(tensor)
 
     with ExitStack() as stack:
