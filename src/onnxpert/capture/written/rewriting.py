@@ -9,9 +9,19 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from onnxpert.capture.written.comprehensions import MADE, Comprehensions
 from onnxpert.capture.written.exits import PREFIX, Exits, UnwritableError, stop_of
+from onnxpert.capture.written.syntax import (
+    arguments,
+    called,
+    define,
+    function_of,
+    load,
+    nonlocal_,
+    own,
+    placed,
+)
 
-FLOW = f"{PREFIX}flow"  # the global name by which rewritten code knows who to call
 _OPEN = frozenset(
     {
         "range",
@@ -32,7 +42,6 @@ _OPEN = frozenset(
         "abs",
     }
 )
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _BEYOND = (ast.NamedExpr, ast.Await, ast.YieldFrom, ast.AsyncFor, ast.AsyncWith, ast.Global)
 _CHANGES = frozenset(
     {
@@ -48,7 +57,6 @@ _CHANGES = frozenset(
         "add",
     }
 )
-_COMPREHENSION = f"{PREFIX}made"
 
 
 def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
@@ -61,118 +69,6 @@ def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
     Comprehensions(numbers).visit(function)
     Flowing(numbers).function(function)
     return ast.fix_missing_locations(function)
-
-
-# ---- comprehensions ------------------------------------------------------------------------
-
-
-class Comprehensions(ast.NodeTransformer):
-    """`[f(x) for x in xs]` as a function with a loop, defined in front of the statement."""
-
-    def __init__(self, numbers: Iterator[int]) -> None:
-        self._numbers = numbers
-        self._made: list[ast.stmt] = []
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        outer, self._made = self._made, []
-        if any(isinstance(part, ast.Yield) for part in _own(node.body)):
-            _listed(node)
-        node.body = self._block(node.body)
-        self._made = outer
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> Any:
-        return node  # there is no place for a statement in front of what it holds
-
-    def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        done: list[ast.stmt] = []
-        for one in statements:
-            before, self._made = self._made, []
-            if isinstance(one, ast.While):  # the test is a function of its own by and by
-                made = one
-                made.body = self._block(one.body)
-                made.orelse = self._block(one.orelse)
-            else:
-                made = self._statement(one)
-            done += [*self._made, made]
-            self._made = before
-        return done
-
-    def _statement(self, one: ast.stmt) -> Any:
-        for name, value in ast.iter_fields(one):
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                setattr(one, name, self._block(value))
-            elif isinstance(value, list) and value and isinstance(value[0], ast.ExceptHandler):
-                for handler in value:
-                    handler.body = self._block(handler.body)
-            elif isinstance(value, (ast.AST, list)) and not isinstance(one, ast.FunctionDef):
-                many = value if isinstance(value, list) else [value]
-                new = [self.visit(each) if isinstance(each, ast.AST) else each for each in many]
-                setattr(one, name, new if isinstance(value, list) else new[0])
-        return self.visit_FunctionDef(one) if isinstance(one, ast.FunctionDef) else one
-
-    def visit_ListComp(self, node: ast.ListComp) -> Any:
-        return self._function(node)
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
-        return self._function(node)
-
-    def _function(self, node: Any) -> ast.expr:
-        name = f"{_COMPREHENSION}_{next(self._numbers)}"
-        items = f"{PREFIX}items"
-        first = node.generators[0]
-        add: ast.stmt = ast.Expr(
-            ast.Call(ast.Attribute(_load(items), "append", ast.Load()), [node.elt], [])
-        )
-        for one in reversed(node.generators):
-            for condition in reversed(one.ifs):
-                add = ast.If(condition, [add], [])
-            over = _load(f"{PREFIX}over") if one is first else one.iter
-            add = ast.For(one.target, over, [add], [])
-        body = [
-            ast.Assign([ast.Name(items, ast.Store())], ast.List([], ast.Load())),
-            add,
-            ast.Return(_load(items)),
-        ]
-        made = _define(name, body, [f"{PREFIX}over"])
-        # In the order of Python: what is gone through is worked out where the brackets stand.
-        call = ast.Call(_load(name), [self.visit(first.iter)], [])
-        for part in (made, call):
-            ast.fix_missing_locations(ast.copy_location(part, node))
-        inner, self._made = self._made, []
-        self.visit_FunctionDef(made)
-        self._made = [*inner, made]
-        return call
-
-
-def _listed(node: ast.FunctionDef) -> None:
-    """A generator as a function that gives a list: what it yields is all used."""
-    items = f"{PREFIX}yielded"
-
-    class Yields(ast.NodeTransformer):
-        def visit_FunctionDef(self, inner: ast.FunctionDef) -> Any:
-            return inner
-
-        def visit_Lambda(self, inner: ast.Lambda) -> Any:
-            return inner
-
-        def visit_Return(self, one: ast.Return) -> Any:
-            return ast.copy_location(ast.Return(_load(items)), one)
-
-        def visit_Yield(self, one: ast.Yield) -> Any:
-            value = one.value or ast.Constant(None)
-            add = ast.Attribute(_load(items), "append", ast.Load())
-            return ast.copy_location(ast.Call(add, [value], []), one)
-
-    body = [Yields().visit(one) for one in node.body]
-    start = ast.Assign([ast.Name(items, ast.Store())], ast.List([], ast.Load()))
-    node.body = [start, *body, ast.Return(_load(items))]
-    for one in (start, node.body[-1]):
-        ast.copy_location(one, node)
-    ast.fix_missing_locations(node)
-
-
-# ---- statements ----------------------------------------------------------------------------
 
 
 class Flowing(ast.NodeTransformer):
@@ -195,7 +91,7 @@ class Flowing(ast.NodeTransformer):
         self._first.pop()
         given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
         declared = sorted(
-            name for name in scope - given - _declared(node) if not name.startswith(_COMPREHENSION)
+            name for name in scope - given - _declared(node) if not name.startswith(MADE)
         )
         # Variables of the function's, even where only a function inside assigns them.
         names: list[ast.stmt] = [
@@ -228,78 +124,78 @@ class Flowing(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> Any:
         names = self._state(node)
-        returns = any(isinstance(part, ast.Return) for part in _own([node]))
+        returns = any(isinstance(part, ast.Return) for part in own([node]))
         stored = [self._stored(side) for side in (node.body, node.orelse)]
         test = self.visit(node.test)
         number = next(self._numbers)
         yes, no = f"{PREFIX}yes_{number}", f"{PREFIX}no_{number}"
         sides = [
-            _define(name, [*_nonlocal(own), *(self._block(side) or [ast.Pass()])])
+            define(name, [*nonlocal_(own), *(self._block(side) or [ast.Pass()])])
             for name, side, own in ((yes, node.body, stored[0]), (no, node.orelse, stored[1]))
         ]
         held, state = _state(number, names)
-        call = _call("branch", test, _load(yes), _load(no), state)
+        call = called("branch", test, load(yes), load(no), state)
         last: ast.stmt = ast.Return(call) if returns else ast.Expr(call)
-        return _placed([*sides, *held, last], node)
+        return placed([*sides, *held, last], node)
 
     def visit_For(self, node: ast.For) -> Any:
         names = self._state(node)
         stored = self._stored([node.target, *node.body])
         over, number = self.visit(node.iter), next(self._numbers)
         item, body = f"{PREFIX}item_{number}", f"{PREFIX}body_{number}"
-        take = ast.Assign([node.target], _load(item))
-        turn = _define(body, [*_nonlocal(stored), take, *self._block(node.body)], [item])
+        take = ast.Assign([node.target], load(item))
+        turn = define(body, [*nonlocal_(stored), take, *self._block(node.body)], [item])
         held, state = _state(number, names)
-        call = _call("gone_through", over, _load(body), _stop(node), state)
-        return _placed([turn, *held, ast.Expr(call)], node)
+        call = called("gone_through", over, load(body), _stop(node), state)
+        return placed([turn, *held, ast.Expr(call)], node)
 
     def visit_While(self, node: ast.While) -> Any:
         names = self._state(node)
         stored = self._stored(node.body)
         number = next(self._numbers)
         test, body = f"{PREFIX}test_{number}", f"{PREFIX}body_{number}"
-        ask = _define(test, [ast.Return(self.visit(node.test))])
-        turn = _define(body, [*_nonlocal(stored), *self._block(node.body)])
+        ask = define(test, [ast.Return(self.visit(node.test))])
+        turn = define(body, [*nonlocal_(stored), *self._block(node.body)])
         held, state = _state(number, names)
-        call = _call("gone_round", _load(test), _load(body), _stop(node), state)
-        return _placed([ask, turn, *held, ast.Expr(call)], node)
+        call = called("gone_round", load(test), load(body), _stop(node), state)
+        return placed([ask, turn, *held, ast.Expr(call)], node)
 
     def visit_Try(self, node: ast.Try) -> Any:
         made: Any = self.generic_visit(node)
         if node.handlers:
-            held = ast.With([ast.withitem(_call("trying"))], made.body)
-            made.body = _placed([held], node)
+            held = ast.With([ast.withitem(called("trying"))], made.body)
+            made.body = placed([held], node)
         return made
 
     def visit_Return(self, node: ast.Return) -> Any:
         value = ast.Constant(None) if node.value is None else self.visit(node.value)
-        return _placed([ast.Return(_call("given", value))], node)[0]
+        return placed([ast.Return(called("given", value))], node)[0]
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         text = ast.Constant("AssertionError") if node.msg is None else node.msg
-        asked = _call("assured", self.visit(node.test), _function_of(self.visit(text)))
-        return _placed([ast.Expr(asked)], node)[0]
+        asked = called("assured", self.visit(node.test), function_of(self.visit(text)))
+        return placed([ast.Expr(asked)], node)[0]
 
     # ---- expressions -----------------------------------------------------------------------
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         name = "both" if isinstance(node.op, ast.And) else "either"
-        parts = [_function_of(self.visit(value)) for value in node.values]
-        return ast.copy_location(_call(name, *parts), node)
+        parts = [function_of(self.visit(value)) for value in node.values]
+        return ast.copy_location(called(name, *parts), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         inner = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
-            return ast.copy_location(_call("negated", inner), node)
+            return ast.copy_location(called("negated", inner), node)
         return ast.copy_location(ast.UnaryOp(node.op, inner), node)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        sides = [_function_of(self.visit(side)) for side in (node.body, node.orelse)]
-        return ast.copy_location(_call("chosen", self.visit(node.test), *sides), node)
+        sides = [function_of(self.visit(side)) for side in (node.body, node.orelse)]
+        return ast.copy_location(called("chosen", self.visit(node.test), *sides), node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         if any(isinstance(one, (ast.Is, ast.IsNot)) for one in node.ops):
-            node.left = _call("given", node.left)
+            node.left = called("given", node.left)
         elif len(node.ops) > 1:
             ends = [node.left, *node.comparators]
             if len(ends) == 3 and not isinstance(ends[1], ast.Name):
@@ -316,22 +212,22 @@ class Flowing(ast.NodeTransformer):
     def _held_between(self, node: ast.Compare) -> Any:
         """`a < f() < b`, where the middle is worked out once."""
         middle = f"{PREFIX}middle"
-        again = ast.Compare(node.left, node.ops, [_load(middle), node.comparators[1]])
-        function = ast.Lambda(_arguments([middle]), ast.copy_location(again, node))
+        again = ast.Compare(node.left, node.ops, [load(middle), node.comparators[1]])
+        function = ast.Lambda(arguments([middle]), ast.copy_location(again, node))
         call = ast.Call(function, [node.comparators[0]], [])
         return self.visit(ast.fix_missing_locations(ast.copy_location(call, node)))
 
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
-            node.args = [_load("__class__"), _load(self._first[0])]
+            node.args = [load("__class__"), load(self._first[0])]
         if isinstance(node.func, ast.Attribute) and node.func.attr == "tolist" and not node.args:
-            return ast.copy_location(_call("listed", self.visit(node.func.value)), node)
+            return ast.copy_location(called("listed", self.visit(node.func.value)), node)
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> Any:
         known = any(node.id in scope for scope in self._scopes)
         if isinstance(node.ctx, ast.Load) and node.id in _OPEN and not known:
-            return ast.copy_location(_call("builtin", node), node)
+            return ast.copy_location(called("builtin", node), node)
         return node
 
     # ---- variables -------------------------------------------------------------------------
@@ -358,7 +254,7 @@ class Flowing(ast.NodeTransformer):
             {
                 part.id
                 for one in statements
-                for part in _own([one])
+                for part in own([one])
                 if isinstance(part, ast.Name)
                 and not isinstance(part.ctx, ast.Load)
                 and part.id in visible
@@ -368,20 +264,12 @@ class Flowing(ast.NodeTransformer):
 
 
 def _is_made(name: str) -> bool:
-    return name.startswith(_COMPREHENSION)
-
-
-def _own(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """What stands in a function and not in one inside it."""
-    for one in statements:
-        yield one
-        if not isinstance(one, _FUNCTIONS):
-            yield from _own(ast.iter_child_nodes(one))
+    return name.startswith(MADE)
 
 
 def _locals(node: ast.FunctionDef) -> set[str]:
     names = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
-    for part in _own(node.body):
+    for part in own(node.body):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
             names.add(part.id)
         elif isinstance(part, (ast.FunctionDef, ast.ClassDef)):
@@ -400,7 +288,7 @@ def _locals(node: ast.FunctionDef) -> set[str]:
 def _declared(node: ast.FunctionDef) -> set[str]:
     """Names that must not be assigned at the top: of outer functions, and those defined there."""
     found: set[str] = set()
-    for part in _own(node.body):
+    for part in own(node.body):
         if isinstance(part, ast.Nonlocal):
             found |= set(part.names)
     return found
@@ -423,38 +311,9 @@ def _changed_attributes(part: ast.AST, visible: set[str]) -> Iterator[str]:
         yield text
 
 
-# ---- what is put in ------------------------------------------------------------------------
-
-
-def _load(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
-
-
-def _call(method: str, *args: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(_load(FLOW), method, ast.Load()), list(args), [])
-
-
-def _function_of(value: ast.expr) -> ast.Lambda:
-    return ast.Lambda(_arguments([]), value)
-
-
-def _arguments(names: Sequence[str]) -> ast.arguments:
-    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-
-
-def _define(name: str, body: list[ast.stmt], names: Sequence[str] = ()) -> ast.FunctionDef:
-    made = ast.FunctionDef(name, _arguments(names), body, [])
-    made.type_params = []  # type: ignore[attr-defined]
-    return made
-
-
-def _nonlocal(names: Sequence[str]) -> list[ast.stmt]:
-    return [ast.Nonlocal(list(names))] if names else []
-
-
 def _stop(loop: ast.stmt) -> ast.expr:
     name = stop_of(loop)
-    return ast.Constant(None) if name is None else _function_of(_load(name))
+    return ast.Constant(None) if name is None else function_of(load(name))
 
 
 def _state(number: int, names: Sequence[str]) -> tuple[list[ast.stmt], ast.expr]:
@@ -462,29 +321,18 @@ def _state(number: int, names: Sequence[str]) -> tuple[list[ast.stmt], ast.expr]
     read, write, given = (f"{PREFIX}{what}_{number}" for what in ("get", "set", "new"))
     plain = [name for name in names if "." not in name]
     values: list[ast.expr] = [
-        _call("held", _function_of(ast.parse(name, mode="eval").body)) for name in names
+        called("held", function_of(ast.parse(name, mode="eval").body)) for name in names
     ]
     puts: list[ast.stmt] = []
     for place, name in enumerate(names):
-        value = ast.Subscript(_load(given), ast.Constant(place), ast.Load())
+        value = ast.Subscript(load(given), ast.Constant(place), ast.Load())
         if "." in name:
             home, _, attribute = name.rpartition(".")
             owner = ast.parse(home, mode="eval").body
-            put = _call("put", owner, ast.Constant(attribute), value)
+            put = called("put", owner, ast.Constant(attribute), value)
             puts.append(ast.Expr(put))
         else:
             puts.append(ast.Assign([ast.Name(name, ast.Store())], value))
-    reader = _define(read, [ast.Return(ast.Tuple(values, ast.Load()))])
-    writer = _define(write, [*_nonlocal(plain), *(puts or [ast.Pass()])], [given])
-    return [reader, writer], ast.Tuple([_load(read), _load(write)], ast.Load())
-
-
-def _placed(statements: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
-    """On the line of what they stand for; what comes from the user's own code keeps its own."""
-    for one in statements:
-        for part in ast.walk(one):
-            if "lineno" in part._attributes and not hasattr(part, "lineno"):
-                ast.copy_location(part, at)
-                # To Python the call of a method is where its name ends: let that be the first line.
-                part.end_lineno, part.end_col_offset = part.lineno, part.col_offset  # type: ignore[attr-defined]
-    return statements
+    reader = define(read, [ast.Return(ast.Tuple(values, ast.Load()))])
+    writer = define(write, [*nonlocal_(plain), *(puts or [ast.Pass()])], [given])
+    return [reader, writer], ast.Tuple([load(read), load(write)], ast.Load())

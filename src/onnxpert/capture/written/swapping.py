@@ -18,7 +18,8 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from onnxpert.capture.written.exits import PREFIX, UnwritableError
-from onnxpert.capture.written.rewriting import FLOW, rewritten
+from onnxpert.capture.written.rewriting import rewritten
+from onnxpert.capture.written.syntax import FLOW
 from onnxpert.core.source import ownership
 
 logger = logging.getLogger(__name__)

@@ -1,0 +1,56 @@
+"""Pieces of syntax that a rewriting puts in, and how it finds its way in what is there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from onnxpert.capture.written.exits import PREFIX
+
+FLOW = f"{PREFIX}flow"  # the global name by which rewritten code knows who to call
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def called(method: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(load(FLOW), method, ast.Load()), list(args), [])
+
+
+def function_of(value: ast.expr) -> ast.Lambda:
+    return ast.Lambda(arguments([]), value)
+
+
+def arguments(names: Sequence[str]) -> ast.arguments:
+    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+
+
+def define(name: str, body: list[ast.stmt], names: Sequence[str] = ()) -> ast.FunctionDef:
+    made = ast.FunctionDef(name, arguments(names), body, [])
+    made.type_params = []  # type: ignore[attr-defined]
+    return made
+
+
+def nonlocal_(names: Sequence[str]) -> list[ast.stmt]:
+    return [ast.Nonlocal(list(names))] if names else []
+
+
+def placed(statements: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
+    """On the line of what they stand for; what comes from the user's own code keeps its own."""
+    for one in statements:
+        for part in ast.walk(one):
+            if "lineno" in part._attributes and not hasattr(part, "lineno"):
+                ast.copy_location(part, at)
+                # To Python the call of a method is where its name ends: let that be the first line.
+                part.end_lineno, part.end_col_offset = part.lineno, part.col_offset  # type: ignore[attr-defined]
+    return statements
+
+
+def own(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """What stands in a function and not in one inside it."""
+    for one in statements:
+        yield one
+        if not isinstance(one, _FUNCTIONS):
+            yield from own(ast.iter_child_nodes(one))
