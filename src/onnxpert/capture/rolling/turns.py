@@ -22,7 +22,7 @@ from onnxpert.capture.rolling.fold import (
     Straight,
     read_within,
 )
-from onnxpert.capture.rolling.scope import Scope, storage
+from onnxpert.capture.rolling.scope import Scope, storage, written_stores
 from onnxpert.capture.rolling.trace import Ref, UnalikeError
 from onnxpert.capture.rolling.values import ALL, LAST, Handle, Rolled, same
 from onnxpert.core.loops import counted_loop
@@ -207,7 +207,7 @@ class Loop:
     def _settle(self, body: Scope, handed: Sequence[torch.Tensor]) -> bool:
         """Whether everything fits together; if not, what has to is changed for another try."""
         right = True
-        written = self._writes()
+        written = written_stores(self.recorder.graph)
         for one, value in zip(list(self.carried), handed, strict=True):
             if not one.written and storage(one.here) in written:
                 one.written, right = True, False
@@ -252,23 +252,6 @@ class Loop:
         with self.recorder.turned_to(self.scope.page):
             one.initial = aten.expand.default(one.initial, list(one.first))
         one.growth, one.widened = [], True
-
-    def _writes(self) -> set[int]:
-        found: set[int] = set()
-        for node in self.recorder.graph.nodes:
-            schema = getattr(node.target, "_schema", None)
-            if node.op != "call_function" or schema is None or not schema.is_mutable:
-                continue
-            for index, argument in enumerate(schema.arguments):
-                if argument.alias_info is None or not argument.alias_info.is_write:
-                    continue
-                given: Any = (
-                    node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
-                )
-                for one in given if isinstance(given, (list, tuple)) else [given]:
-                    if isinstance(one, torch.fx.Node):
-                        found.add(storage(one.meta["val"]))
-        return found
 
     # ---- the loop itself -------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from torch import fx
 from torch.fx.experimental.symbolic_shapes import _constrain_range_for_size
 
 from onnxpert.capture.holder import Recorded
-from onnxpert.capture.rolling.scope import NestingRecorder, blank, storage
+from onnxpert.capture.rolling.scope import NestingRecorder, blank, storage, written_stores
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.core.types import GraphInput, InputKind, Location
 
@@ -152,20 +152,7 @@ class PageRecorder(NestingRecorder):  # type: ignore[no-untyped-call]
 
 def written_in(page: Page) -> list[torch.Tensor]:
     """The outer tensors that the calls on a page write."""
-    stores: set[int] = set()
-    for node in page.graph.nodes:
-        schema = getattr(node.target, "_schema", None)
-        if node.op != "call_function" or schema is None or not schema.is_mutable:
-            continue
-        for index, argument in enumerate(schema.arguments):
-            if argument.alias_info is None or not argument.alias_info.is_write:
-                continue
-            given: Any = (
-                node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
-            )
-            for one in given if isinstance(given, (list, tuple)) else [given]:
-                if isinstance(one, fx.Node):
-                    stores.add(storage(one.meta["val"]))
+    stores = written_stores(page.graph)
     found = [outer for outer in page.others if storage(outer) in stores]
     if len({storage(outer) for outer in found}) < len(found):
         raise UnwritableError("a tensor is written that goes by two names")

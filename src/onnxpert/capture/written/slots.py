@@ -70,7 +70,7 @@ class Slot:
 
     def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
         """The value that the tensors are, on the page that is open."""
-        raise NotImplementedError
+        raise NotImplementedError  # each kind of slot has its own
 
     def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
         """The tensors that a value is."""
