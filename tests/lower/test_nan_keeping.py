@@ -100,6 +100,25 @@ def test_a_quotient_is_expected_to_be_nan_some_day(name: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    "through",
+    [lambda x: x.log2() * 3 + 1, lambda x: x.erfinv(), lambda x: x.logit().tanh()],
+    ids=["arithmetic", "a chosen NaN", "functions"],
+)
+def test_it_is_expected_some_calls_further_on_as_well(
+    through: Callable[[torch.Tensor], torch.Tensor], tmp_path: Path
+) -> None:
+    class Least(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return through(x).amin(1)
+
+    path = tmp_path / "model.onnx"
+    example = torch.linspace(0.1, 0.9, 15).reshape(3, 5)
+    assert onnxpert.export(Least(), (example,), path).ok
+    example[1, 2], example[2, 0] = -2, 3
+    _same(path, Least(), example)
+
+
+@pytest.mark.parametrize(
     "quotient",
     [lambda x: x / x.norm().clamp(min=1e-6), lambda x: x / (x.norm() + 1e-6), lambda x: x / 3],
     ids=["clamped", "moved", "number"],

@@ -18,10 +18,12 @@ _POOLED = frozenset({"MaxPool", "GlobalMaxPool"})
 BLIND = _REDUCED | _PLACED | _POOLED | {"TopK"}  # to a NaN
 # They give NaN without having been given one, at values that an example need not have.
 _BEARS_NAN = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Div", "Log", "Pow", "Sqrt"})
-_HANDS_ON = frozenset({
-    "Abs", "Cast", "Expand", "Identity", "Neg", "Reshape", "Slice", "Squeeze", "Transpose",
-    "Unsqueeze",
+# The look back ends here: before these nearly every model has a quotient or a root somewhere.
+_MIXES = frozenset({
+    "Attention", "Conv", "ConvTranspose", "Gemm", "LayerNormalization", "MatMul", "RMSNormalization",
+    "ReduceMean", "ReduceSum", "Softmax",
 })  # fmt: skip
+_FURTHEST = 32  # nodes back from an extreme
 _GUARDS = frozenset({"Clip", "Exp", "Max", "Softmax", "Sigmoid"})
 _NOT_NEGATIVE = frozenset({"Abs", "ReduceSumSquare", "Relu"})
 
@@ -41,17 +43,34 @@ def seeing(op: Any, op_type: str, first: Any, outputs: int) -> Callable[..., Any
 
 
 def _bears_nan(x: ir.Value) -> bool:
-    """Whether it comes straight from an operator that bears NaN, of numbers that vary."""
-    producer = x.producer()
-    while producer is not None and producer.op_type in _HANDS_ON:
-        before = producer.inputs[0]
-        producer = None if before is None else before.producer()
-    if producer is None or producer.op_type not in _BEARS_NAN:
+    """Whether it comes, number by number, from an operator that bears NaN of numbers that vary."""
+    seen: set[ir.Node] = set()
+    ahead = [x.producer()]
+    while ahead and len(seen) < _FURTHEST:
+        node = ahead.pop()
+        if node is None or node in seen or node.op_type in _MIXES:
+            continue
+        if _is_bearer(node):
+            return True
+        seen.add(node)
+        ahead += [value.producer() for value in node.inputs if value is not None]
+    return False
+
+
+def _is_bearer(node: ir.Node) -> bool:
+    last = node.inputs[-1] if node.inputs else None
+    if node.op_type == "Where":
+        return any(_is_nan(value) for value in node.inputs[1:])
+    if node.op_type not in _BEARS_NAN or last is None:
         return False
-    last = producer.inputs[-1]
-    if last is None or (producer.op_type in {"Div", "Pow"} and last.const_value is not None):
+    if node.op_type in {"Div", "Pow"} and last.const_value is not None:
         return False
-    return not _is_guarded(producer.op_type, last.producer())
+    return not _is_guarded(node.op_type, last.producer())
+
+
+def _is_nan(value: ir.Value | None) -> bool:
+    known = None if value is None else value.const_value
+    return known is not None and known.size == 1 and bool((known.numpy() != known.numpy()).all())
 
 
 def _is_guarded(op_type: str, maker: ir.Node | None) -> bool:
