@@ -62,3 +62,53 @@ def test_an_example_of_one_block_stands_for_all_sizes(
         got = session.run(None, {"x": x.numpy()})
         for one, other in zip([want] if isinstance(want, torch.Tensor) else want, got, strict=True):
             torch.testing.assert_close(one, torch.from_numpy(other))
+
+
+class Windows(torch.nn.Module):
+    """A loop in steps of which the example has one turn; both inputs are cut as it says."""
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        length = x.shape[1]
+        ends = []
+        for start in range(0, length, BLOCK):
+            ends.append((start, min(length, start + BLOCK)))
+        parts = []
+        for start, end in ends:
+            block = x[:, start:end]
+            scores = block @ block.transpose(1, 2) + mask[:, None, start:end]
+            parts.append(scores.softmax(-1) @ block)
+        return torch.cat(parts, 1)
+
+
+class Picked(torch.nn.Module):
+    """Rows taken one by one; the other input has as many, which no run says in so many words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.randn(1, 9, 4))
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        table = self.table.expand(x.shape[0], -1, -1)
+        rows = [table[row].index_select(0, x[row]).unsqueeze(0) for row in range(x.shape[0])]
+        return torch.cat(rows) * mask.unsqueeze(-1)
+
+
+def _inputs(model: torch.nn.Module, batch: int, length: int) -> tuple[torch.Tensor, ...]:
+    mask = torch.rand(batch, length)
+    if isinstance(model, Picked):
+        return torch.randint(0, 9, (batch, length)), mask
+    return torch.rand(batch, length, 2), mask
+
+
+@pytest.mark.parametrize("model", [Windows(), Picked()], ids=lambda model: type(model).__name__)
+def test_inputs_that_are_as_long_as_each_other(model: torch.nn.Module, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    vary = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    path = tmp_path / "m.onnx"
+    onnxpert.export(model.eval(), _inputs(model, 2, 3), path, dynamic_shapes=(vary, vary))
+    session = onnxruntime.InferenceSession(path)
+    for batch, length in ((1, 1), (3, 4), (2, 5), (5, 8), (2, 13)):
+        given = _inputs(model, batch, length)
+        fed = {name: value.numpy() for name, value in zip(("x", "mask"), given, strict=True)}
+        (got,) = session.run(None, fed)
+        torch.testing.assert_close(model(*given), torch.from_numpy(got))

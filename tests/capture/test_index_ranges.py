@@ -50,3 +50,17 @@ def test_comparisons_at_the_ends(limit: int) -> None:
     report = onnxpert.diagnose(Compares().eval(), (torch.randn(3, 5),))
     assert report.ok, str(report)
     assert ("CTL4" in str(report)) == (0 < limit < 5), str(report)
+
+
+def test_a_value_is_the_number_that_was_read_from_it() -> None:
+    class Counts(nn.Module):
+        def forward(self, x: Any) -> Any:
+            most = (x > 0).sum(-1).max()
+            made = x.new_zeros(x.shape[0], most.item())
+            assert list(made.shape) == [x.shape[0], most]
+            return made + 1
+
+    torch.manual_seed(0)
+    report = onnxpert.diagnose(Counts().eval(), (torch.randn(3, 5),))
+    assert report.ok, str(report)
+    assert "CTL404" not in str(report), str(report)

@@ -91,10 +91,12 @@ def test_a_pair_that_excludes_each_other(site: Path) -> None:
     assert installation.problems(found) == (
         Problem(
             "torchvision 0.21.0 needs torch==2.6.0, but torch 2.13.0+cpu is installed",
-            'pip install --upgrade torchvision "torch==2.13.0"'
-            " --index-url https://download.pytorch.org/whl/cpu",
+            'pip install --upgrade torchvision "torch==2.13.0+cpu"',
         ),
     )
+    (note,) = installation.notes(found)
+    assert "torch 2.13.0+cpu is a build of its own" in note
+    assert "--index-url that it came from" in note
 
 
 def test_a_package_that_is_too_old_is_upgraded(site: Path) -> None:
@@ -111,6 +113,27 @@ def test_a_package_that_is_too_old_is_upgraded(site: Path) -> None:
     ) in installation.problems(found)
 
 
+def test_what_goes_with_torch_makes_way_for_it(site: Path) -> None:
+    """A torch that is tested stays: one line, and nothing in it undoes what another part did."""
+    _distribution(site, "torchvision", "0.29.2", "torch>=2.14.0")
+    apart = Package("torchvision", "0.29.2", needed=False, error="RuntimeError: no such operator")
+    found = installation.problems((*HEALTHY, apart))
+    assert len(found) == 2
+    assert installation.mend(found) == 'pip install --upgrade torchvision "torch==2.13.0"'
+    old = (Package("torch", "2.12.0", needed=True), *HEALTHY[1:], apart)
+    assert "2.12" not in installation.mend(installation.problems(old))
+
+
+def test_a_torchvision_of_another_build(site: Path) -> None:
+    """Its version fits and its operators do not load: the cure names the build, the note the option."""
+    _distribution(site, "torchvision", "0.28.0", "torch==2.13.0")
+    other = Package("torchvision", "0.28.0", needed=False, error="RuntimeError: no such operator")
+    found = (Package("torch", "2.13.0+cpu", needed=True), *HEALTHY[1:], other)
+    (problem,) = installation.problems(found)
+    assert problem.cure == 'pip install --force-reinstall --no-deps "torchvision==0.28.0+cpu"'
+    assert "--index-url" in " ".join(installation.notes(found))
+
+
 def test_two_builds_of_one_package(site: Path) -> None:
     _distribution(site, "onnxruntime_gpu", "1.31.1")
     (problem,) = installation.problems(HEALTHY)
@@ -124,7 +147,11 @@ def test_packages_that_cannot_be_imported(site: Path) -> None:
     (site / "broken.py").write_text("raise OSError('libcudart.so.13: cannot open')")
     (site / "deadly.py").write_text("import os\nprint('probe loudly')\nos._exit(139)")
     (site / "healthy.py").write_text("print('hello')")
-    assert installation.import_errors(["broken", "deadly", "healthy"]) == {
+    (site / "wordless.py").write_text(
+        "import sys\nprint('compiled for NumPy 1', file=sys.stderr)\nraise ImportError"
+    )
+    assert installation.import_errors(["broken", "deadly", "healthy", "wordless"]) == {
+        "wordless": "ImportError: compiled for NumPy 1",
         "broken": "OSError: libcudart.so.13: cannot open",
         "deadly": "the interpreter died with exit code 139",
         "healthy": "",
@@ -141,7 +168,7 @@ def test_a_broken_runtime_is_a_problem_and_not_a_crash(
     out = capsys.readouterr().out
     assert out.startswith("this installation has 1 problem\n")
     assert "onnxruntime 1.31.1 cannot be imported: ImportError: DLL load failed" in out
-    assert '   = help: pip install --force-reinstall "onnxruntime==1.31.1"' in out
+    assert '   = help: pip install --upgrade --force-reinstall onnxruntime' in out
     assert "ort-cpu could not be asked what it takes" in out
 
 
@@ -196,7 +223,8 @@ def test_where_torch_is_broken_and_the_runtime_crashes(tmp_path: Path) -> None:
     assert any(
         "onnxruntime 1.17.0 cannot be imported: the interpreter died" in each for each in said
     )
-    assert "index-url https://download.pytorch.org/whl/cpu" in told["mend"]
+    assert '"torch==2.13.0+cpu"' in told["mend"]
+    assert any("--index-url" in note for note in told["notes"])
 
 
 def test_misfits_are_found_without_an_import(site: Path) -> None:

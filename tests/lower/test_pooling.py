@@ -115,6 +115,15 @@ def test_a_last_window_that_fits_or_not() -> None:
         )
 
 
+def test_a_line_of_any_length() -> None:
+    assert_same(
+        lambda x: F.max_pool1d(x, 4),
+        torch.randn(2, 1, 12),
+        dynamic=({0: "batch", 2: "length"},),
+        others=[[torch.randn(3, 1, length)] for length in (4, 7, 13, 16)],
+    )
+
+
 @pytest.mark.parametrize("dtype", [torch.int16, torch.int32])
 @pytest.mark.parametrize("indices", [True, False])
 def test_the_largest_of_whole_numbers_is_one_node(dtype: torch.dtype, indices: bool) -> None:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 logger = logging.getLogger(__name__)
+TABLES = {}
 
 
 class Net(nn.Module):
@@ -41,15 +42,6 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "y = torch.where(m[..., None], 0.0, y)",
         ),
     ],
-    "count-into-places": [
-        (
-            "n = torch.bincount(x.argmax(1), minlength=8)\nreturn x * n",
-            (
-                "torch.zeros(8, dtype=torch.int64)"
-                ".scatter_add(0, x.argmax(1), torch.ones_like(x.argmax(1), dtype=torch.int64))"
-            ),
-        ),
-    ],
     "take-all-rows-at-once": [
         (
             (
@@ -57,15 +49,15 @@ CASES: dict[str, list[tuple[str, str]]] = {
                 "    row = self.fc(x[i]) * w[i]\n    rows.append(row / row.norm())\n"
                 "return torch.stack(rows, dim=1)"
             ),
-            "rows = row / row.norm(dim=1)[:, None]\n        return rows.movedim(0, 1)",
+            "rows = torch.vmap(each)(x, w)\n        return rows.movedim(0, 1)",
         ),
         (
             "y = x.clone()\nfor i, n in enumerate(x.argmax(1).tolist()):\n    y[i, :n] = 0\nreturn y",
-            "y = torch.where(torch.arange(y.shape[1], device=y.device) < x.argmax(1)[:, None], 0, y)",
+            "return torch.where(torch.arange(y_i.shape[0], device=y_i.device) < n, 0, y_i)",
         ),
         (
             "k = x.argmax(1)\nreturn torch.stack([x[b, k[b]] for b in range(len(x))])",
-            "return x[torch.arange(len(x)), k]",
+            "torch.vmap(lambda k_b, x_b: x_b[k_b[None]].squeeze(0))(k, x)",
         ),
         (
             (
@@ -74,13 +66,16 @@ CASES: dict[str, list[tuple[str, str]]] = {
             ),
             "n = n.scatter_add(0, k, torch.full_like(k, 1, dtype=n.dtype))",
         ),
-        ("return torch.stack([torch.softmax(r, 0) for r in x])", "return torch.softmax(x, 1)"),
+        (
+            "return torch.stack([torch.softmax(r, 0) for r in x])",
+            "torch.vmap(lambda r: torch.softmax(r, 0))(x)",
+        ),
         (
             (
                 "rows = [r.masked_fill(torch.arange(len(r)) > n, -1) for r, n in zip(x, x.argmax(1))]"
                 "\nreturn torch.stack(rows)"
             ),
-            "rows = x.masked_fill(torch.arange(x.shape[1]) > x.argmax(1)[:, None], -1)\n        return rows",
+            "torch.vmap(lambda r, n: r.masked_fill(torch.arange(len(r)) > n, -1))(x, x.argmax(1))",
         ),
     ],
     "choose-with-where": [
@@ -127,12 +122,26 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("return x if x.max() > 1 else x * 0.5", "torch.where(x.max() > 1, x, x * 0.5)"),
     ],
     "keep-as-tensor": [
+        ("return x.data * 2", "x.detach() * 2"),
+        (
+            "make = torch.FloatTensor\nreturn x * make([x.max()])",
+            "torch.stack([x.max().reshape(())]).to(torch.float32)",
+        ),
+        (
+            "return self.fc(x) + torch.tensor([r.mean() for r in x.T])",
+            "torch.stack([r.mean() for r in x.T])",
+        ),
+        ("return torch.tensor(x.mean()) + x", "x.mean().detach().clone() + x"),
+        (
+            "s = torch.tensor([x.min().item(), x.max().item()])\nreturn s.sum() + x",
+            "torch.stack([x.min().reshape(()), x.max().reshape(())])",
+        ),
         ("scale = float(x.abs().max())\nreturn x / max(scale, 1e-6)", "scale = x.abs().max()"),
         ("n = int((x > 0).sum())\nreturn x * n", "n = (x > 0).sum().to(torch.int64)"),
         ("m = x.mean().item()\nreturn x - m", "m = x.mean()"),
     ],
-    "compute-with-torch-math": [("return x * math.sqrt(x.var())", "torch.sqrt(x.var())")],
-    "compare-with-torch": [
+    "compute-with-torch": [
+        ("return x * math.sqrt(x.var())", "torch.sqrt(x.var())"),
         ("return x - sum(x)", "x - x.sum(0)"),
         ("return x * any(x[0] > 0)", "return x * (x[0] > 0).any()"),
         ("return x / max(x.std(), 1e-3)", "x.std().clamp(min=1e-3)"),
@@ -153,17 +162,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "compute-sizes-as-integers": [
+        ("return x.reshape(len(x), 2, 4)", "x.reshape(x.shape[0], 2, 4)"),
         ("n = int(x.shape[1] / 2)\nreturn x[:, :n]", "n = x.shape[1] // 2"),
         ("n = math.ceil(x.size(1) / 3)\nreturn x[:, :n]", "n = -(-x.size(1) // 3)"),
         ("return x.reshape(int(x.shape[0]), -1)", "x.reshape(x.shape[0], -1)"),
-    ],
-    "use-shape-for-len": [("return x.reshape(len(x), 2, 4)", "x.reshape(x.shape[0], 2, 4)")],
-    "fill-sizes": [
-        ("n = torch.tensor(x.shape[0])\nreturn x * n", "torch.full((), x.shape[0])"),
-        (
-            "h, w = x.shape\nreturn x.sum() / torch.tensor([h, w], dtype=x.dtype)",
-            "torch.stack([torch.full((), h, dtype=x.dtype), torch.full((), w, dtype=x.dtype)])",
-        ),
     ],
     "take-batch-from-input": [
         ("h = torch.zeros(1, 2, 8)\nreturn x + h[0]", "torch.zeros(1, x.shape[0], 8)"),
@@ -198,8 +200,8 @@ CASES: dict[str, list[tuple[str, str]]] = {
     ],
     "leave-inputs-alone": [
         ("x[:, 1:] += 1  # shift\nreturn x", "x = x.clone()\n        x[:, 1:] += 1  # shift"),
-        ("x += 1\nreturn self.fc(x)", "x = x + 1"),
-        ("x.mul_(2)\nreturn x", "x = x.mul(2)"),
+        ("x += 1\nreturn self.fc(x)", "x = x.clone()\n        x += 1"),
+        ("x.mul_(2)\nx[0] = 1\nreturn x", "x = x.clone()\n        x.mul_(2)\n        x[0] = 1"),
         ("x[:, 0] = 0\nreturn x", "x = x.clone()\n        x[:, 0] = 0"),
     ],
     "stop-printing": [
@@ -220,7 +222,6 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("return x + torch.ones(8).cuda()", "torch.ones(8).to(x.device)"),
         ('return self.fc(x.to("cuda:0"))', "x.to(x.device)"),
     ],
-    "detach-instead-of-data": [("return x.data * 2", "x.detach() * 2")],
     "check-outside-of-exports": [
         (
             'assert (x < 1e6).all(), "too large"\nreturn x',
@@ -231,25 +232,18 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "    if torch.isnan(x).any():\n                raise ValueError",
         ),
     ],
-    "name-the-dtype": [
-        ("return x * torch.FloatTensor([2.0])", "torch.tensor([2.0], dtype=torch.float32)"),
-        ("return x.type(torch.DoubleTensor)", "x.to(torch.float64)"),
-    ],
-    "copy-tensors-as-tensors": [
+    "compute-every-time": [
         (
-            "return self.fc(x) + torch.tensor([r.mean() for r in x.T])",
-            "torch.stack([r.mean() for r in x.T])",
+            "n = x.shape[1]\nif n not in TABLES:\n    TABLES[n] = torch.ones(n)\nreturn x * TABLES[n]",
+            "tables = torch.ones(n)\n        return x * tables\n",
         ),
-        ("return torch.tensor(x.mean()) + x", "x.mean().detach().clone() + x"),
         (
-            "s = torch.tensor([x.min().item(), x.max().item()])\nreturn s.sum() + x",
-            "torch.stack([x.min().reshape(()), x.max().reshape(())])",
+            (
+                "if getattr(self, 'mask', None) is None or len(self.mask) != len(x):\n"
+                "    self.mask = torch.ones(len(x), 1)\nreturn x * self.mask"
+            ),
+            "mask = torch.ones(len(x), 1)\n        return x * mask\n",
         ),
-    ],
-    "match-the-weights": [
-        ("return F.linear(x, torch.eye(8, dtype=torch.float64))", "torch.float64).to(x.dtype))"),
-        ("return self.fc(x.double())", "self.fc(x.double().to(torch.float32))"),
-        ("return x @ torch.eye(8).half()", "x @ torch.eye(8).half().to(x.dtype)"),
     ],
     "keep-values-local": [
         (

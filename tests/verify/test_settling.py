@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import onnxpert
-from onnxpert.core.types import Choice
+from onnxpert.core.types import Choice, Severity
 from onnxpert.verify.settling import Settling
 
 
@@ -38,7 +38,6 @@ CASES = [
     (Axes(), _random(3, 5, 4), "NUM706"),
     (Parts(), _random(2, 5, 3), "NUM706"),
     (Parts(), _random(2, 3, 5), "NUM706"),
-    (Best(), -torch.arange(20.0), "NUM707"),
 ]
 
 
@@ -54,6 +53,54 @@ def test_a_choice_of_the_file_is_refused_until_allowed(
     report = onnxpert.export(model.eval(), (given,), path, undetermined="allow")
     assert [each.rule for each in report.findings] == [rule]
     assert path.exists()
+
+
+def test_an_order_of_equals_is_proven_with_a_warning_at_its_line(tmp_path: Path) -> None:
+    given = -torch.arange(20.0)
+    assert Best()(given)[0].tolist() != [0, 1, 2]  # torch's own choice is another
+    report = onnxpert.export(Best().eval(), (given,), tmp_path / "m.onnx")
+    (found,) = [each for each in report.findings if each.rule == "NUM707"]
+    assert found.severity is Severity.WARNING
+    assert found.location is not None
+    assert "torch.topk(x.relu(), 3)" in found.location.code
+    assert all(Choice.ORDER in row.choices for row in report.verified if row.case == "example")
+
+
+class Scored(torch.nn.Module):
+    """Rows of a map that is the same almost everywhere, as a model gives that is not trained yet."""
+
+    def __init__(self, take: int = 0, scale: float = 1.0) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(3)
+        self.conv = torch.nn.Conv2d(3, 16, 3, padding=1)
+        self.score = torch.nn.Linear(16, 2)
+        with torch.no_grad():
+            for parameter in self.parameters():
+                parameter.copy_(torch.randn(parameter.shape, generator=generator))
+        self.take, self.scale = take, scale
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = self.conv(x).flatten(2).mT
+        best = self.score(rows).amax(-1).topk(10, 1).indices
+        places = torch.arange(rows.shape[1], dtype=x.dtype)
+        return (best + self.take) % rows.shape[1], self.scale * places[best]
+
+
+def test_what_follows_from_nearly_equal_scores_is_proven(tmp_path: Path) -> None:
+    given = torch.ones(2, 3, 9, 9)
+    report = onnxpert.export(Scored().eval(), (given,), tmp_path / "m.onnx")
+    assert not [each for each in report.findings if each.blocks]
+    assert [each.rule for each in report.findings if each.severity is Severity.WARNING] == ["NUM707"]
+
+
+@pytest.mark.parametrize("wrong", [Scored(take=1), Scored(scale=1.01)])
+def test_a_wrong_place_or_scale_behind_equal_scores_is_refused(
+    wrong: torch.nn.Module, tmp_path: Path
+) -> None:
+    given = torch.ones(2, 3, 9, 9)
+    onnxpert.export(wrong.eval(), (given,), tmp_path / "m.onnx")
+    report = onnxpert.verify(tmp_path / "m.onnx", Scored().eval(), (given,))
+    assert [each.rule for each in report.findings if each.blocks] == ["NUM701"]
 
 
 def test_allowing_a_choice_allows_nothing_else(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from onnxpert.capture.quantised.box import UnreadQuantisedError
 from onnxpert.capture.quantised.training import ObservingError
 from onnxpert.capture.remedies import working_casts, working_sizes
 from onnxpert.capture.scouting.survey import scout
+from onnxpert.capture.sightings import unmet, with_sightings
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import Strategy
 from onnxpert.core.collect import collect
@@ -89,7 +90,7 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
             asked = [failed for _, failed in attempts if failed.kind == _ASKED and failed.location]
             stopped = [failed.location for failed in asked[:1] if failed.location]
             blockers, scouted, sides = scout(loaded, stopped)
-            scouted = None if scouted is None else _finished(scouted)
+            scouted = _finished(scouted or unmet(loaded), blockers)
     return CaptureFailed(loaded, tuple(attempts), blockers=blockers, scouted=scouted, sides=sides)
 
 
@@ -126,9 +127,9 @@ def _later(strategy: Strategy, loaded: Loaded) -> Captured | None:
     return None if captured is None else _finished(captured)
 
 
-def _finished(captured: Captured) -> Captured:
+def _finished(captured: Captured, blockers: Sequence[Blocker] = ()) -> Captured:
     """With what only another look at the model tells."""
-    return with_lines(with_lasting_chance(captured))
+    return with_lines(with_lasting_chance(with_sightings(captured, blockers)))
 
 
 def _whole(captured: Captured) -> Captured:

@@ -57,6 +57,7 @@ class Custom:
         self._values: dict[fx.Node, Any] = {}  # of the example, once somebody asked
         self.placeholders: list[Placeholder] = []
         self.running: list[Any] = []  # functions with a `symbolic`, the innermost last
+        self.followed = 0  # how many bodies of operators are running, each in the one before
 
     # ---- operators -------------------------------------------------------------------------
 
@@ -69,12 +70,15 @@ class Custom:
             opaque = OpaqueBody("it has no body in Python", None)
         elif not whole:
             mark = self._recorder.mark()
+            self.followed += 1
             try:
                 with self._recorder:
                     return body(*args, **kwargs)  # type: ignore[misc]
             except Exception as error:  # whatever it is: this body is not one to follow
                 self._recorder.take_back(mark)
                 opaque = _opaque(error)
+            finally:
+                self.followed -= 1
         out = self._described(target, body if whole else None, args, kwargs)
         if self._recorder.worth_recording(target, out):
             node = self._recorder.write(target, args, kwargs, out)
@@ -238,6 +242,8 @@ def _opaque(error: BaseException) -> OpaqueBody:
         return OpaqueBody("its body goes on in NumPy", of_exception(error))
     if "data pointer" in text:
         return OpaqueBody("its body works on raw memory", of_exception(error))
+    if "data-dependent" in text or "truth value" in text:
+        return OpaqueBody("its body asks for the value of a tensor", of_exception(error))
     return OpaqueBody(f"{type(error).__name__}: {text}", of_exception(error))
 
 

@@ -271,14 +271,18 @@ def _affine_grid(theta: Tensor, size: Sequence[Any], align_corners: bool) -> Any
 
 
 def _pooled(rank: int, dilated: bool) -> Callable[..., Any]:
-    """Only for rounding up: torch's own assumes for ever that the last window fits, or does not."""
+    """For rounding up, since torch's own assumes for ever that the last window fits, or does not; and
+    for the maximum along one dimension, since torch's own makes a number of the size."""
+    counts = rank == 1 and dilated
 
     def shape(
         input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, *rest: Any
     ) -> Any:
         dilation = rest[0] if dilated and rest else 1
         ceil_mode = rest[1 if dilated else 0] if len(rest) > dilated else False
-        if not ceil_mode or _static(*input.shape) or input.dim() not in {rank + 1, rank + 2}:
+        if not (ceil_mode or counts) or _static(*input.shape):
+            return NotImplemented
+        if input.dim() not in {rank + 1, rank + 2}:
             return NotImplemented
         kernels = _spread(kernel_size, rank)
         steps = _spread(stride, rank) if isinstance(stride, int) or stride else kernels
@@ -296,8 +300,8 @@ def _pooled(rank: int, dilated: bool) -> Callable[..., Any]:
                 return NotImplemented
             # No window starts in the padding behind.
             fitting, starting = (free + step - 1) // step, (size + pad - 1) // step
-            count = torch.sym_min(fitting, starting)  # type: ignore[no-untyped-call]
-            sizes.append(count + 1)
+            rounded_up = torch.sym_min(fitting, starting)  # type: ignore[no-untyped-call]
+            sizes.append((rounded_up if ceil_mode else free // step) + 1)
         return input.new_empty((*input.shape[:-rank], *sizes))
 
     return shape

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from sympy import Ge, Gt, Le, Lt
-from torch import SymInt
+from sympy import Ge, Gt, Le, Lt, Not
+from torch import SymBool, SymInt
 from torch._guards import ShapeGuard
 
-from onnxpert.capture.places import Place
+from onnxpert.capture.places import Place, user_frames
 from onnxpert.capture.reasoning import Frugal
 from onnxpert.core.source import Frame, location
 from onnxpert.core.types import Captured, Guard, Location, replace
@@ -42,6 +42,16 @@ def assuming(captured: Captured, assumptions: Iterable[Assumption]) -> Captured:
         told = ShapeGuard(condition, place, size_oblivious=False)
         environment.guards[:] = [g for g in environment.guards if g.expr != condition] + [told]
     return replace(captured, guards=guards_of(environment))  # type: ignore[no-any-return]
+
+
+def keep_in_mind(truth: SymBool) -> None:
+    """Notes what sizes decide, as it is at the example's, and assumes nothing: a proof wants sizes at
+    which it is otherwise."""
+    environment: Any = truth.node.shape_env
+    held = truth.node.expr if truth.node.hint else Not(truth.node.expr)
+    if all(known.expr != held for known in environment.guards):
+        place = Place(None, None, user_frames())
+        environment.guards.append(ShapeGuard(held, place, size_oblivious=False))
 
 
 def limits(captured: Captured) -> Iterator[Assumption]:

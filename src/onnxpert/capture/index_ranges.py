@@ -1,4 +1,7 @@
-"""Comparisons that are settled because an index lies within a size: `if expert == len(experts)`."""
+"""Comparisons that are settled whatever the data are: an index lies within a size, as in
+`if expert == len(experts)`, and a value is the number that was read from it.
+
+`FakeTensor.item_memo` is torch's own; tried on torch 2.13 and 2.15."""
 
 from __future__ import annotations
 
@@ -44,8 +47,12 @@ _INDICES = {  # what gives indices -> whether as the second of its results
 
 
 def settled_comparison(node: fx.Node | None) -> bool | None:
-    """What a comparison of an index with a number always gives; None where both is possible."""
-    if node is None or node.target not in _COMPARISONS or not isinstance(node.args[1], int):
+    """What a comparison with a number always gives; None where both is possible."""
+    if node is None or node.target not in _COMPARISONS:
+        return None
+    if _is_read_from(*node.args[:2]):
+        return _COMPARISONS[node.target](0, 0)
+    if not isinstance(node.args[1], int):
         return None
     size = _size_indexed(node.args[0])
     if size is None:
@@ -55,6 +62,14 @@ def settled_comparison(node: fx.Node | None) -> bool | None:
     # Of what is neither more nor less, the ends say nothing about what is between them.
     unsure = compare in (operator.eq, operator.ne) and 0 < number < size - 1
     return low if low == high and not unsure else None
+
+
+def _is_read_from(value: Any, number: Any) -> bool:
+    """Whether the number is what `.item()` of that very value gave."""
+    known = getattr(value.meta["val"], "item_memo", None)
+    number = number.meta.get("val") if isinstance(number, fx.Node) else number
+    both = isinstance(known, torch.SymInt) and isinstance(number, torch.SymInt)
+    return both and bool(known.node.expr == number.node.expr)
 
 
 def _size_indexed(value: Any) -> int | None:

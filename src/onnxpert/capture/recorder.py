@@ -30,6 +30,7 @@ from onnxpert.capture.outcomes import Outcomes
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.quantised.calls import Quantisation
 from onnxpert.capture.reasoning import Frugal
+from onnxpert.capture.uniform import Uniform
 from onnxpert.core.bodies import is_custom
 from onnxpert.core.source import location
 from onnxpert.core.types import GraphInput, InputKind, Location
@@ -84,6 +85,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._fakes: dict[int, torch.Tensor] = {}  # id of a real tensor -> its stand-in
         self._kept: list[torch.Tensor] = []  # keeps ids from being given out twice
         self._constants: dict[int, torch.Tensor] = {}  # id of a fake -> its known value
+        self._uniform = Uniform()
         self._by_storage: dict[int, list[fx.Node]] = {}
         self._last_placeholder: fx.Node | None = None
         self._journal: list[tuple[torch.Tensor, fx.Node, fx.Node | None]] = []
@@ -179,6 +181,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if func is aten.slice.Tensor and _is_whole(*args):
             # Of a size that is a number torch does not even make the call.
             self._remember(out, self.reference(args[0]))
+            self._propagate(func, args, kwargs, out)
         elif self.worth_recording(func, out):
             self.write(func, args, kwargs, out)
             self._propagate(func, args, kwargs, out)
@@ -205,6 +208,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """What a tensor holds, where that is known without running anything."""
         if id(tensor) not in self._constants:
             settled = settled_comparison(self._nodes.get(id(tensor)))
+            settled = self._uniform.number(tensor) if settled is None else settled
             return known_number(tensor) if settled is None else settled
         with unset_fake_temporarily():
             return self._constants[id(tensor)].item()
@@ -330,6 +334,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         note_lone(func, args, kwargs, out, self._constants)
         if not isinstance(out, torch.Tensor) or torch.Tag.nondeterministic_seeded in func.tags:
             return
+        self._uniform.note(func, args, kwargs, out, self._constants)
         tensors = list(_tensors((args, tuple(kwargs.values()))))
         if not tensors or not all(id(value) in self._constants for value in tensors):
             return
@@ -350,9 +355,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self._constants[id(value)] if isinstance(value, torch.Tensor) else value
 
     def _forget(self, value: torch.Tensor) -> None:
-        for node in self._by_storage.get(value.untyped_storage()._cdata, []):
+        for node in self._looks(value):
             self._constants.pop(id(node.meta["val"]), None)
             forget_lone(node.meta["val"])
+            self._uniform.forget(node.meta["val"])
+
+    def _looks(self, value: torch.Tensor) -> Iterable[fx.Node]:
+        """All that lies in the memory of a tensor."""
+        return self._by_storage.get(value.untyped_storage()._cdata, [])
 
 
 def _is_whole(

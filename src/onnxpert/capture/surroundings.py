@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -28,8 +28,14 @@ from onnxpert.core import whereabouts
 from onnxpert.core.fast_paths import without_fast_paths
 
 
+class Following(Protocol):
+    """Whoever wants to know which part of a model is running: the last of them."""
+
+    modules: list[str]
+
+
 @contextmanager
-def module_paths(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
+def module_paths(recorder: Following, root: torch.nn.Module) -> Iterator[None]:
     """While on, the recorder knows which submodule is running."""
     paths = {id(part): name for name, part in root.named_modules()}
 

@@ -32,7 +32,7 @@ _KINDS: dict[type[ast.AST], Statement] = {
 def statement(place: Location) -> Statement | None:
     """The statement whose condition stands at a place; None where it is no condition's line."""
     found: Statement | None = None
-    tree = _tree(place.file)
+    tree = tree_of(place.file)
     for node in ast.walk(tree) if tree is not None else ():
         test = getattr(node, "test", None) if type(node) in _KINDS else None
         if isinstance(test, ast.expr) and _covers(test, place):
@@ -46,7 +46,7 @@ def statement(place: Location) -> Statement | None:
 def leads_elsewhere(place: Location, answer: bool) -> bool:
     """Whether the condition at a place, answered the other way, leads to code that does something: a
     side that only raises does not."""
-    tree = _tree(place.file)
+    tree = tree_of(place.file)
     for node in ast.walk(tree) if tree is not None else ():
         test = getattr(node, "test", None) if type(node) in _KINDS else None
         if not isinstance(test, ast.expr) or not _covers(test, place):
@@ -76,7 +76,7 @@ def _holds(test: ast.expr, place: Location) -> bool:
 
 def raises(place: Location) -> bool:
     """Whether the place is within a `raise`, or the message of an `assert`: it ends there anyway."""
-    tree = _tree(place.file)
+    tree = tree_of(place.file)
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Raise) and _covers(node, place):
             return True
@@ -90,14 +90,14 @@ _TELLING = frozenset({"print", "debug", "info", "warning", "error", "log", "writ
 
 def sorts(place: Location) -> bool:
     """Whether a list is put in order at a place, which asks as many questions as it has to."""
-    tree = _tree(place.file)
+    tree = tree_of(place.file)
     found = _expression(tree, place) if tree is not None else None
     return isinstance(found, ast.Call) and _called(found.func) in ("sorted", "sort")
 
 
 def is_told(place: Location) -> bool:
     """Whether a place is within a call that tells somebody something: `print(...)`, `log.info(...)`."""
-    tree = _tree(place.file)
+    tree = tree_of(place.file)
     return any(
         isinstance(node, ast.Call) and _called(node.func) in _TELLING and _covers(node, place)
         for node in (ast.walk(tree) if tree is not None else ())
@@ -107,7 +107,7 @@ def is_told(place: Location) -> bool:
 def is_only_computed(place: Location) -> bool:
     """Whether a number that is taken at a place goes into arithmetic or a message and nowhere else:
     there a graph can have it as it is."""
-    tree = _tree(place.file)
+    tree = tree_of(place.file)
     taken = _expression(tree, place) if tree is not None else None
     # `int(x)` is a number of Python's at once; what `.item()` gives may stay a symbol.
     if tree is None or not isinstance(taken, ast.Call) or _called(taken.func) != "item":
@@ -184,7 +184,7 @@ def _covers(test: ast.expr | ast.stmt, place: Location) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _tree(file: str) -> ast.AST | None:
+def tree_of(file: str) -> ast.AST | None:
     try:
         return ast.parse(Path(file).read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError):
@@ -210,7 +210,7 @@ def write_of(
 ) -> Location | None:
     """The first place in a function where a variable, or an attribute of that name, is written or
     changed; `inside` is the class to look in, `filled` leaves out where it is bound to a new value."""
-    tree = _tree(file)
+    tree = tree_of(file)
     for function in _functions(tree, inside) if tree is not None else ():
         if function.name == "__init__":
             continue

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnxpert.core.idleness import is_idle
-from onnxpert.core.types import Captured, InputKind
+from onnxpert.core.source import of_meta
+from onnxpert.core.types import Captured, InputKind, Location, Sight
 from onnxpert.diagnose.modes import FLAGS
 
 if TYPE_CHECKING:
@@ -35,17 +36,39 @@ def _written(node: fx.Node) -> Iterator[Any]:
                 yield given
 
 
-def writes(captured: Captured) -> Iterator[tuple[int, fx.Node]]:
-    """Each graph input that a call writes to, itself or through a view, with the first such call."""
+class Change(NamedTuple):
+    """Something of the model's or of the caller's that forward writes to, and where it does."""
+
+    kind: InputKind
+    name: str
+    index: int | None  # among the inputs of the graph; None where the graph has nothing of it
+    places: tuple[Location | None, ...]
+
+
+def changes(captured: Captured) -> Iterator[Change]:
+    """Each thing that is written to in place: by a call of the graph, itself or through a view, or by
+    a line that was seen to when the model ran."""
+    places: dict[tuple[InputKind, str], dict[Location | None, None]] = {}
+    indices = {(entry.kind, entry.name): index for index, entry in enumerate(captured.inputs)}
+    for index, node in _writes(captured):
+        entry = captured.inputs[index]
+        places.setdefault((entry.kind, entry.name), {})[of_meta(node.meta)] = None
+    for one in captured.seen:
+        if one.sight is Sight.WRITE and one.owner is not None:
+            places.setdefault((one.owner, one.name), {})[one.location] = None
+    for key, found in places.items():
+        lines = {(at.file, at.line): at for at in reversed(found) if at is not None}
+        yield Change(*key, indices.get(key), tuple(reversed(lines.values())) or (None,))
+
+
+def _writes(captured: Captured) -> Iterator[tuple[int, fx.Node]]:
     placeholders = [node for node in captured.root.graph.nodes if node.op == "placeholder"]
     owners = {_storage(node): index for index, node in enumerate(placeholders)}
     owners.pop(None, None)
-    seen: set[int] = set()
     for node in captured.root.graph.nodes:
         for given in _written(node):
             index = owners.get(_storage(given))
-            if index is not None and index not in seen:
-                seen.add(index)
+            if index is not None:
                 yield index, _innermost(captured.root, node)
 
 
@@ -153,3 +176,25 @@ def boundary(captured: Captured) -> Iterator[tuple[str, str, Any]]:
             name or str(index),
             output.meta.get("val") if hasattr(output, "meta") else output,
         )
+
+
+_GIVEN = (InputKind.USER, InputKind.PARAMETER)
+
+
+def beginnings(captured: Captured, dtype: str) -> Iterator[Location]:
+    """The lines where a model that is given nothing of a dtype begins to compute in it."""
+
+    def has(node: fx.Node) -> bool:
+        return str(getattr(node.meta.get("val"), "dtype", "")) == f"torch.{dtype}"
+
+    nodes = list(captured.root.graph.nodes)
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    pairs = zip(placeholders, captured.inputs, strict=True)
+    given = [node for node, entry in pairs if entry.kind in _GIVEN]
+    if not given or any(map(has, given)):
+        return
+    for node in nodes:
+        at = of_meta(node.meta) if node.op == "call_function" and has(node) else None
+        before = [source for source in node.all_input_nodes if source.op != "placeholder"]
+        if at is not None and not any(map(has, before)):
+            yield at

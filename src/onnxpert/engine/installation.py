@@ -43,14 +43,17 @@ TORCH_FLOOR, TORCH_NEWEST = "2.13", "2.15"  # the oldest and the newest torch th
 IMPORT_SECONDS = 120
 
 _PROBE = """
-import importlib, json, sys
+import contextlib, importlib, io, json, sys
 for name in sys.argv[1:]:
     print("\\nonnxpert-probe", json.dumps([name, None]), flush=True)
+    aside = io.StringIO()  # where numpy says what an error without words is about
     try:
-        importlib.import_module(name)
+        with contextlib.redirect_stderr(aside):
+            importlib.import_module(name)
         said = ""
     except BaseException as error:
-        said = f"{type(error).__name__}: {error}"
+        told = str(error) or next(filter(str.strip, aside.getvalue().splitlines()), "")
+        said = f"{type(error).__name__}: {told}"
     print("\\nonnxpert-probe", json.dumps([name, said]), flush=True)
 """
 
@@ -136,7 +139,8 @@ def _probe(names: Sequence[str]) -> tuple[dict[str, str | None], str]:
 def problems(found: Iterable[Package]) -> tuple[Problem, ...]:
     """Everything about the installed packages that does not fit, each with its cure."""
     found = tuple(found)
-    return (*_absent(found), *_doubled(), *_versions_apart(found), *_broken(found))
+    apart = tuple(_versions_apart(found))
+    return (*_absent(found), *_doubled(), *apart, *_broken(found, apart))
 
 
 def mend(problems: Iterable[Problem]) -> str:
@@ -171,12 +175,21 @@ def misfits() -> tuple[Misfit, ...]:
 
 def notes(found: Iterable[Package]) -> tuple[str, ...]:
     """What is worth knowing and no problem."""
+    found = tuple(found)
     ahead = (
         f"torch {each.version} is newer than {TORCH_NEWEST}, the newest that onnxpert was tested with"
         for each in found
         if each.name == "torch" and _release(each.version) > _release(TORCH_NEWEST)
     )
-    return tuple(ahead)
+    cures = [problem.cure for problem in problems(found)]
+    # Builds for one kind of device (cpu, cu130) are not where pip looks by default.
+    build = (
+        f"torch {each.version} is a build of its own: where pip does not find what goes with it, "
+        "add the --index-url that it came from"
+        for each in found
+        if each.name == "torch" and any("+" in cure for cure in cures)
+    )
+    return (*ahead, *build)
 
 
 def _absent(found: Iterable[Package]) -> Iterator[Problem]:
@@ -199,7 +212,7 @@ def _versions_apart(found: Iterable[Package]) -> Iterator[Problem]:
     """Pairs that exclude each other by their own metadata, and a torch that is too old for us."""
     by_name = {each.name: each for each in found if each.version}
     torch = by_name.get("torch")
-    if torch and _release(torch.version) < _release(TORCH_FLOOR):
+    if torch and _is_old(torch):
         message = f"torch {torch.version} is older than {TORCH_FLOOR}, the oldest that is tested"
         yield Problem(message, f'pip install "torch>={TORCH_FLOOR}"')
     if "packaging" not in by_name or by_name["packaging"].error:
@@ -230,37 +243,46 @@ def _wishes(distribution: str) -> Iterator[tuple[Requirement, str]]:
 def _newer(wish: Requirement, other: Package) -> str:
     """The upgrade of a package that is too old, "" for one that is not.
 
-    An older version of whoever asks for it would fit as well, and be one that nobody here tested."""
+    An older version of whoever asks for it would fit as well, and be one that nobody here tested.
+    torch is what the rest goes by: who asks for another one than is there makes way."""
     from packaging.version import Version
 
     floors = [each.version for each in wish.specifier if each.operator in (">=", ">", "~=")]
     old = any(Version(other.version) < Version(floor) for floor in floors)
-    return f'pip install --upgrade "{other.name}{wish.specifier}"' if old else ""
+    is_base = other.name == "torch"
+    return f'pip install --upgrade "{other.name}{wish.specifier}"' if old and not is_base else ""
 
 
-def _broken(found: Iterable[Package]) -> Iterator[Problem]:
-    by_name = {each.name: each for each in found}
-    for each in by_name.values():
+def _broken(found: Iterable[Package], apart: Iterable[Problem]) -> Iterator[Problem]:
+    """What cannot be imported; a version that does not fit the others is mended as that is."""
+    torch = next((each for each in found if each.name == "torch"), None)
+    for each in found:
         if each.error:
             said = " ".join(each.error.split())
+            fits = (one.cure for one in apart if one.message.startswith(f"{each.name} "))
             yield Problem(
                 f"{each.name} {each.version} cannot be imported: {_clipped(said)}",
-                _matching(each, by_name["torch"]) if each.name == "torchvision" else _again(each),
+                next(fits, _again(each, torch)),
             )
 
 
 def _matching(one: Package, other: Package) -> str:
-    """Install `one` anew in whatever version goes with the `other` that is there."""
-    release, _, build = other.version.partition("+")
-    # torch's own builds (cpu, cu130) are not on PyPI; a torchvision from there would not load.
-    index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
-    return f'pip install --upgrade {one.name} "{other.name}=={release}"{index}'
+    """Install `one` anew in whatever version goes with the `other` that is there, or has to be."""
+    pin = f"torch>={TORCH_FLOOR}" if _is_old(other) else f"{other.name}=={other.version}"
+    return f'pip install --upgrade {one.name} "{pin}"'
 
 
-def _again(each: Package) -> str:
-    release, _, build = each.version.partition("+")
-    index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
-    return f'pip install --force-reinstall "{each.name}=={release}"{index}'
+def _again(each: Package, torch: Package | None) -> str:
+    """Install it anew; torch as it is, torchvision in its build, and what goes by neither the newest."""
+    if not each.name.startswith("torch"):
+        return f"pip install --upgrade --force-reinstall {each.name}"
+    build = torch.version.partition("+")[2] if torch and each.name == "torchvision" else ""
+    version = f"{each.version.partition('+')[0]}+{build}" if build else each.version
+    return f'pip install --force-reinstall --no-deps "{each.name}=={version}"'
+
+
+def _is_old(each: Package) -> bool:
+    return each.name == "torch" and _release(each.version) < _release(TORCH_FLOOR)
 
 
 def _present(choices: Iterable[str]) -> list[str]:

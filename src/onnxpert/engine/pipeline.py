@@ -363,6 +363,7 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
     if any(row.verdict is Verdict.FAIL for row in rest.rows):
         rest = replace(rest, divergence=_localised(walk, loaded, lowered, verified))
     place = place_named(lowered, verified.runtime_error) or place_of_failure(lowered, rest.rows)
+    place = place or verified.location
     if verified.nondeterministic or verified.stateful:
         deeds = (Deed.CHANCE,) if verified.nondeterministic else (Deed.ATTRIBUTE, Deed.GLOBAL)
         place = _place_of(walk, *deeds)

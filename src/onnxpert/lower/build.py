@@ -82,6 +82,7 @@ class Build:
             witnesses=witnesses(self.captured, self.names, self._mode.shape_env),
             sources=tuple(self.walk.sources),
             overridden=tuple(self.walk.custom.overridden),
+            older=tuple(self.walk.older),
             better_opset=self.walk.op.shared.better_opset,
         )
 

@@ -20,8 +20,11 @@ def conditions(captured: Captured, environment: Any) -> tuple[Condition, ...]:
     """What has to hold on every way through the model, but for what torch has made ranges of."""
     found = [(one.condition, one.location) for one in captured.preconditions]
     found = [(expr, place) for expr, place in found if expr is not None]
+    decided = {branch.condition for branch in captured.branches}  # the file has both sides of it
     for raw, guard in zip(environment.guards, captured.guards, strict=False):
-        if isinstance(raw.expr, sympy.Eq) and raw.expr.atoms(sympy.Function):
+        if not isinstance(raw.expr, sympy.Eq) or not raw.expr.atoms(sympy.Function):
+            continue
+        if decided.isdisjoint({str(raw.expr), str(sympy.Not(raw.expr))}):
             found.append((raw.expr, guard.location))
     return tuple((environment.replace(expr), place) for expr, place in found[:_MOST])
 

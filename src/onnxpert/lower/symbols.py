@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -143,6 +144,13 @@ def _floor_div(self: Emission, expr: Expr) -> ir.Value:
     return self.op.Div(self.op.Sub(a, self.op.Mod(a, b)), b)
 
 
+def _mod(self: Emission, expr: Expr) -> ir.Value:
+    a, b = self.alike(*expr.args)
+    if a.dtype != ir.DataType.DOUBLE:
+        return self.op.Mod(a, b)
+    return self.op.Sub(a, self.op.Mul(self.op.Floor(self.op.Div(a, b)), b))
+
+
 def _trunc(self: Emission, expr: Expr) -> ir.Value:
     return self.op.cast(self.floats(expr.args[0])[0], torch.int64)
 
@@ -180,6 +188,37 @@ def _not(self: Emission, expr: Expr) -> ir.Value:
     return self.op.Not(self.arg(expr.args[0]))
 
 
+def _round_decimal(self: Emission, expr: Expr) -> ir.Value:
+    value, digits = self.floats(*expr.args)
+    scale = self.op.Pow(self.op.const([10.0], torch.float64), digits)
+    return self.op.Div(self.op.emit("Round", self.op.Mul(value, scale)), scale)
+
+
+def _log2(self: Emission, expr: Expr) -> ir.Value:
+    logarithm = self.op.Log(*self.floats(expr.args[0]))
+    return self.op.Div(logarithm, self.op.const([math.log(2)], torch.float64))
+
+
+def _bitwise(name: str) -> Callable[[Emission, Expr], ir.Value]:
+    def handle(self: Emission, expr: Expr) -> ir.Value:
+        values = self.alike(*expr.args)
+        truths = all(value.dtype == ir.DataType.BOOL for value in values)
+        return self.op.emit(name if truths else f"Bitwise{name}", *values)
+
+    return handle
+
+
+def _shift(*, left: bool) -> Callable[[Emission, Expr], ir.Value]:
+    def handle(self: Emission, expr: Expr) -> ir.Value:
+        value, count = (self.arg(each) for each in expr.args)
+        factor = self.op.Pow(self.op.const([2], torch.int64), count)
+        if left:
+            return self.op.Mul(value, factor)
+        return self.op.Div(self.op.Sub(value, self.op.Mod(value, factor)), factor)
+
+    return handle
+
+
 def _boolean(value: bool) -> Callable[[Emission, Expr], ir.Value]:
     return lambda self, expr: self.op.const([value], torch.bool)
 
@@ -192,8 +231,8 @@ _HANDLERS: dict[str, Callable[[Emission, Expr], ir.Value]] = {
     "FloatPow": lambda self, expr: self.op.Pow(*self.floats(*expr.args)),
     "FloorDiv": _floor_div,
     "CleanDiv": _floor_div,
-    "Mod": _binary("Mod"),
-    "PythonMod": _binary("Mod"),
+    "Mod": _mod,
+    "PythonMod": _mod,
     "Max": _chain("Max"),
     "Min": _chain("Min"),
     "ceiling": _rounded("Ceil"),
@@ -209,12 +248,20 @@ _HANDLERS: dict[str, Callable[[Emission, Expr], ir.Value]] = {
     "Identity": _identity,
     "Where": _where,
     "Piecewise": _piecewise,
-    "OpaqueUnaryFn_sqrt": _float_unary("Sqrt"),
-    "OpaqueUnaryFn_exp": _float_unary("Exp"),
-    "OpaqueUnaryFn_log": _float_unary("Log"),
-    "OpaqueUnaryFn_cos": _float_unary("Cos"),
-    "OpaqueUnaryFn_sin": _float_unary("Sin"),
-    "OpaqueUnaryFn_tanh": _float_unary("Tanh"),
+    "RoundDecimal": _round_decimal,
+    "OpaqueUnaryFn_log2": _log2,
+    **{
+        f"OpaqueUnaryFn_{name.lower()}": _float_unary(name)
+        for name in (
+            *("Sqrt", "Exp", "Log", "Cos", "Sin", "Tan", "Tanh", "Cosh", "Sinh"),
+            *("Acos", "Asin", "Atan", "Asinh"),
+        )
+    },
+    "BitwiseFn_bitwise_and": _bitwise("And"),
+    "BitwiseFn_bitwise_or": _bitwise("Or"),
+    "BitwiseFn_bitwise_xor": _bitwise("Xor"),
+    "LShift": _shift(left=True),
+    "RShift": _shift(left=False),
     "Abs": lambda self, expr: self.op.Abs(self.arg(expr.args[0])),
     "Equality": _binary("Equal"),
     "Unequality": _not_equal,

@@ -12,7 +12,7 @@ from torch import fx
 
 from onnxpert.core.bodies import is_custom, python_body
 from onnxpert.core.source import module_of, of_meta
-from onnxpert.core.types import Location, OpaqueBody, Source, Unsupported
+from onnxpert.core.types import Location, OlderForm, OpaqueBody, Source, Unsupported
 from onnxpert.lower import symbolic
 from onnxpert.lower.by_parts import call_by_parts
 from onnxpert.lower.complex_pairs import (
@@ -61,6 +61,8 @@ _PASSING = frozenset(
     )
 )
 
+# The opset that torch.onnx.export writes.
+_PLAIN = 18
 
 class Walk:
     """Lowers the nodes of one FX graph, in order, into an emitter."""
@@ -76,6 +78,7 @@ class Walk:
         self.op = op
         self._fake_mode = fake_mode
         self.unsupported: list[Unsupported] = []
+        self.older: list[OlderForm] = []
         self.locations: dict[str, Location] = {}
         self.origins: dict[str, str] = {}
         self.sources: dict[tuple[str, Source], None] = {}  # in the order they were asked
@@ -164,7 +167,7 @@ class Walk:
                 continue
             try:
                 self.op.out = out
-                return lowering(self.op, *args, **_keywords(lowering, kwargs))
+                result = lowering(self.op, *args, **_keywords(lowering, kwargs))
             except Refusal as error:
                 refusals.insert(0, error)
             except Exception as error:  # a bug of ours must not hide the other reasons
@@ -172,9 +175,18 @@ class Walk:
                 refusals.insert(
                     0, Refusal(f"a bug in its lowering ({type(error).__name__}: {error})")
                 )
+            else:
+                self._note_older(target, refusals)
+                return result
         if refusals:
             raise refusals[0]
         return NotImplemented
+
+    def _note_older(self, target: Any, refusals: Sequence[Refusal]) -> None:
+        """That the asked opset is older than the operator for it; of opsets below torch's own."""
+        since = [one.lowest_opset for one in refusals if one.lowest_opset is not None]
+        if since and self.op.opset < min(since) <= _PLAIN and not self._depth:
+            self.older.append(OlderForm(_op_name(target), min(since), self._location))
 
     def _torchlib(
         self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any

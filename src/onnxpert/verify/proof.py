@@ -12,7 +12,16 @@ from typing import Any
 import torch
 
 from onnxpert.core.errors import UsageError
-from onnxpert.core.types import Captured, Choice, Loaded, Randomness, Row, Verdict, Verified
+from onnxpert.core.types import (
+    Captured,
+    Choice,
+    Loaded,
+    Location,
+    Randomness,
+    Row,
+    Verdict,
+    Verified,
+)
 from onnxpert.targets.target import Array, Run, Target
 from onnxpert.verify import cases
 from onnxpert.verify.arrays import to_tensor
@@ -98,6 +107,7 @@ class _Proof:
     undetermined: bool = False  # the file may choose what torch leaves open
     half: bool = False  # the model computes in half precision
     drew: bool = False  # an answer that looked certain turned out to be a matter of luck
+    chosen_at: Location | None = None  # where the first choice was made that is the file's
 
     def verified(self) -> Verified:
         first = cases.example(self.inputs)
@@ -128,6 +138,7 @@ class _Proof:
             sway=None if character.nondeterministic or character.stateful else self._sway(rows),
             nondeterministic=character.nondeterministic or self.drew,
             stateful=character.stateful,
+            location=self.chosen_at,
             randomness=self.randomness,
             branches=() if self.sides is None else self.sides.report(),
         )
@@ -285,8 +296,9 @@ class _Proof:
             again = [self._row(case, index, *pair, character) for index, pair in pairs]
             # One choice holds for all outputs.
             if all(row.verdict is not Verdict.FAIL for row in again):
+                self.chosen_at = self.chosen_at or settling.place
                 return [
-                    self._chosen(case, old, new, made) if old.verdict is Verdict.FAIL else old
+                    self._chosen(old, new, made) if old.verdict is Verdict.FAIL else old
                     for old, new in zip(rows, again, strict=True)
                 ]
         return rows
@@ -297,12 +309,12 @@ class _Proof:
         if values:
             yield Settling(Digits(values), equals=False)
             yield Settling(Digits(values))
+            yield Settling(Digits(values, self.reference.leeway(leaves)))
 
-    def _chosen(self, case: Case, row: Row, settled: Row, made: tuple[Choice, ...]) -> Row:
-        # Equal elements may be the doing of values that nobody but the proof has made up; and of
-        # what a rounding decides, torch itself gives another answer on another machine.
-        ours = case.values is not Values.EXAMPLE and set(made) <= {Choice.ORDER, Choice.ROUNDING}
-        if not self.undetermined and not ours and made != (Choice.ROUNDING,):
+    def _chosen(self, row: Row, settled: Row, made: tuple[Choice, ...]) -> Row:
+        # Of equal elements torch may name any, and what a rounding decides comes out otherwise on
+        # another machine. Signs are no such thing: whoever asks LAPACK gets the same.
+        if not self.undetermined and Choice.SIGN in made:
             return replace(row, choices=made)
         which = " and ".join(_CHOICES[one] for one in made)
         return replace(settled, choices=made, detail=f"with the file's choice of {which}")

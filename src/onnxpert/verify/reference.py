@@ -22,6 +22,7 @@ from onnxpert.core.types import Choice, Loaded
 from onnxpert.core.whereabouts import followed
 from onnxpert.verify.arrays import to_array
 from onnxpert.verify.compare import compare
+from onnxpert.verify.leeway import SLACK, TURNS, Leeway, Witness
 from onnxpert.verify.messages import one_line
 from onnxpert.verify.patience import Patience
 from onnxpert.verify.precision import Watch, coarsest
@@ -112,6 +113,23 @@ class Reference:
         finally:
             self._state.restore()
 
+    def leeway(self, leaves: Sequence[Any]) -> tuple[float, ...]:
+        """How far what decides moves by itself, call by call; nothing where that cannot be told."""
+        moved: list[list[float]] = []
+        try:
+            witness = Witness()
+            self._outputs(leaves, self._seed, witness)
+            for turn in range(TURNS):
+                self._state.restore()
+                leeway = Leeway(self._seed + turn, witness.calls)
+                self._outputs(leaves, self._seed, leeway)
+                moved.append(leeway.moved)
+            return tuple(SLACK * max(each) for each in zip(*moved, strict=True))
+        except (RefusedError, ValueError):  # it goes another way with other digits
+            return ()
+        finally:
+            self._state.restore()
+
     def settled(
         self, leaves: Sequence[Any], turn: int | None = None, settling: Settling | None = None
     ) -> tuple[tuple[Output, ...], tuple[Choice, ...]]:
@@ -189,7 +207,7 @@ class Reference:
         self,
         leaves: Sequence[Any],
         seed: int,
-        watch: Watch | Jolts | Settling | Tremor | None = None,
+        watch: Watch | Jolts | Settling | Tremor | Witness | None = None,
     ) -> tuple[Output, ...]:
         args, kwargs = self._loaded.rebuild([self._prepared(*pair) for pair in self._pairs(leaves)])
         with (

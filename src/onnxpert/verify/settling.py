@@ -7,13 +7,15 @@ The operators are those below autograd of torch 2.13 and 2.15."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from onnxpert.core.types import Choice
+from onnxpert.core.source import location
+from onnxpert.core.types import Choice, Location
 from onnxpert.verify.digits import Digits
 
 aten = torch.ops.aten
@@ -25,14 +27,15 @@ LARGE = 0.7
 
 
 class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Makes the choices, and notes which kinds of them came out otherwise than torch's own; with
-    `digits`, what decides has those, and without `equals`, no other choice is made."""
+    """Makes the choices, and notes which kinds of them came out otherwise than torch's own, and
+    where first; with `digits`, what decides has those, and without `equals`, no other is made."""
 
     def __init__(self, digits: Digits | None = None, equals: bool = True) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._digits = digits
         self._equals = equals
         self.made: set[Choice] = set()
+        self.place: Location | None = None
 
     def __torch_dispatch__(
         self,
@@ -44,7 +47,8 @@ class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
         given = dict(kwargs or {})
         if self._digits is not None:
             self._digits.lend(func, args)
-            self.made.update((Choice.ROUNDING,) if self._digits.lent else ())
+            if self._digits.lent:
+                self._note(Choice.ROUNDING)
         result = func(*args, **given)
         known = _SETTLED.get(func) if self._equals else None
         if known is None:
@@ -52,8 +56,14 @@ class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kind, settle = known
         chosen = settle(result, *args, **given)
         if any(not torch.equal(a, b) for a, b in zip(chosen, result, strict=True)):
-            self.made.add(kind)
+            self._note(kind)
         return chosen
+
+    def _note(self, kind: Choice) -> None:
+        if not self.made:
+            stack = traceback.extract_stack()
+            self.place = location([(one.filename, one.lineno or 0, one.name) for one in stack])
+        self.made.add(kind)
 
 
 def signs(vectors: torch.Tensor) -> torch.Tensor:

@@ -17,6 +17,7 @@ from onnxpert.capture.entering import entered
 from onnxpert.capture.forking.flattening import FlatScope, without_reads
 from onnxpert.capture.forking.joining import SidesDifferError, joined
 from onnxpert.capture.forking.meeting import alike, meet
+from onnxpert.capture.forking.nesting import recurses
 from onnxpert.capture.forking.paths import (
     Carry,
     Fork,
@@ -64,6 +65,8 @@ def forked(
         found = otherwise(loaded)
         if found is not None:
             return found
+    if recurses([one.question for one in first.asked if not one.question.about_data]):
+        return plain  # each size has its own depth
     explorer = Explorer(runs)
     try:
         part = explorer.explored(first, 0, 0, None)
@@ -202,9 +205,12 @@ class Explorer:
         if end is not None:
             raise EscapedError
         if one.run.captured.output_names != two.run.captured.output_names:
-            raise SidesDifferError("the sides of a branch return different structures")
+            raise SidesDifferError("its sides return different structures", question.frames)
         sides = [self.explored(side.run, side.number, side.start, None) for side in (one, two)]
-        return joined(question, *sides)
+        try:
+            return joined(question, *sides)
+        except SidesDifferError as error:
+            raise SidesDifferError(str(error), question.frames) from None
 
     def _meetings(
         self, one: _Side, two: _Side, end: int | None

@@ -17,10 +17,15 @@ from torch.utils._sympy.functions import Max, Min
 from onnxpert.capture.forking.paths import Fork, Item, Join, Part, Use, changed
 from onnxpert.capture.forking.questions import Question
 from onnxpert.capture.forking.traces import Expr, Look, Number, Step
+from onnxpert.core.source import Frame
 
 
 class SidesDifferError(RuntimeError):
-    """The sides of a branch end in things that no one value can stand for."""
+    """The sides of a branch end in things that no one value can stand for; `frames` says which."""
+
+    def __init__(self, text: str, frames: tuple[Frame, ...] = ()) -> None:
+        super().__init__(text)
+        self.frames = frames
 
 
 def joined(question: Question, main: Part, other: Part) -> Part:

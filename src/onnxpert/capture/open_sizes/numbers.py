@@ -21,6 +21,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxpert.core.source import ownership
 
@@ -28,6 +29,7 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _PREFIX = "__onnxpert_"
 _LARGEST_NAME = 127  # a higher one does not fit into the operand of an instruction
 _MOST_RESTARTS = 16
+_STEPPED = 3  # arguments of a range in steps
 # Of a later Python, what `LOAD_GLOBAL` is has to be read up first.
 _KNOWN_INSTRUCTIONS = sys.version_info < (3, 14)
 _plain_sqrt, _plain_isqrt, _plain_pow = math.sqrt, math.isqrt, math.pow
@@ -66,6 +68,16 @@ def _len(value: Any) -> Any:
     return len(value)
 
 
+def _chosen(symbolic: Callable[..., Any], one: Any, other: Any) -> Any:
+    """One of the two themselves, where what is known of them tells which."""
+    larger = symbolic is torch.sym_max
+    if statically_known_true(one >= other):
+        return one if larger else other
+    if statically_known_true(one <= other):
+        return other if larger else one
+    return symbolic(one, other)
+
+
 def _extreme(plain: Callable[..., Any], symbolic: Callable[..., Any]) -> Callable[..., Any]:
     def chosen(*args: Any, **named: Any) -> Any:
         if named or not args:
@@ -73,7 +85,7 @@ def _extreme(plain: Callable[..., Any], symbolic: Callable[..., Any]) -> Callabl
         values = args if len(args) > 1 else tuple(args[0])
         numbers = all(isinstance(value, (int, float, *_SYMBOLS)) for value in values)
         if numbers and any(isinstance(value, _SYMBOLS) for value in values):
-            return functools.reduce(symbolic, values)
+            return functools.reduce(functools.partial(_chosen, symbolic), values)
         return plain(*values) if len(values) > 1 else plain(values)
 
     return chosen
@@ -95,10 +107,25 @@ def _pow(base: Any, exponent: Any) -> Any:
     return _plain_pow(base, exponent)
 
 
+def _range(*args: Any) -> Any:
+    """One block of a size, and one turn: that it is no longer than a block is all that this assumes.
+
+    Of more turns than one each is recorded by its number; a loop is made of them later."""
+    if len(args) == _STEPPED and isinstance(args[1], torch.SymInt):
+        start, stop, step = args
+        if all(type(one) is int for one in (start, step)) and step > 1:
+            turns: Any = (stop - start + step - 1) // step
+            if isinstance(turns, torch.SymInt) and turns.node.hint == 1 and turns == 1:
+                bool(stop <= start + step)  # the same, as torch reasons with it
+                return range(start, start + step, step)
+    return range(*args)
+
+
 _CALLED: dict[Any, Callable[..., Any]] = {
     int: _int,
     float: _float,
     len: _len,
+    range: _range,
     max: _extreme(max, torch.sym_max),
     min: _extreme(min, torch.sym_min),
     math.sqrt: _sqrt,  # these three by the name they were imported under
@@ -235,7 +262,7 @@ class Numbers:
         for code in _holders(frame):
             fresh = _rewritten(code, frame.f_globals, used)
             functions = _functions(code, frame.f_globals)
-            if not used or len(self._before) > _MOST_RESTARTS:
+            if not _helps(used, frame) or len(self._before) > _MOST_RESTARTS:
                 continue
             for function in functions:
                 if function.__code__ is code and function.__globals__ is frame.f_globals:
@@ -256,6 +283,14 @@ class Numbers:
             scope.pop(name, None)
         self._before.clear()
         self._added.clear()
+
+
+def _helps(used: Mapping[str, Any], frame: FrameType) -> bool:
+    """Whether a function of ours would do otherwise: of ranges, only those in steps."""
+    if any(ours is not _range for ours in used.values()):
+        return True
+    running = (step for step in dis.get_instructions(frame.f_code) if step.offset == frame.f_lasti)
+    return bool(used) and any(step.arg == _STEPPED for step in running)
 
 
 def _inner(code: CodeType) -> Iterator[CodeType]:

@@ -64,9 +64,10 @@ def _reshaped(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
     input.fake_mode.cache_enabled = False  # type: ignore[attr-defined]
     if _is_contiguous(input):
         return input.as_strided(new, _strides(new), input.storage_offset())
-    if copies and not _is_viewable(input, new):
-        return input.new_empty(new)
-    return NotImplemented
+    strides = _cut_anew(input, new)
+    if strides is not None:
+        return input.as_strided(new, strides, input.storage_offset())
+    return input.new_empty(new) if copies else NotImplemented
 
 
 def _completed(sizes: list[Any], old: Sequence[Any]) -> list[Any] | None:
@@ -138,25 +139,29 @@ def _is_contiguous(input: Tensor) -> bool:
     return True
 
 
-def _is_viewable(input: Tensor, new: Sequence[Any]) -> bool:
-    """As torch decides it: runs of axes that lie one behind the other can be cut anew."""
-    wanted = _hints(new)
-    for length, _ in _runs(_hints(input.shape), _hints(input.stride())):
+def _cut_anew(input: Tensor, new: Sequence[Any]) -> list[Any] | None:
+    """The strides of a view, which is one as torch decides it: runs of axes that lie one behind the
+    other can be cut anew."""
+    left = list(new)
+    strides: list[Any] = []
+    for length, step in _runs(input):
         count = 1
-        while wanted and (count < length or wanted[-1] == 1):
-            count *= wanted.pop()
+        while left and (count < length or hint_of(left[-1]) == 1):
+            size = left.pop()
+            strides.append(step)
+            step, count = step * size, count * (hint_of(size) or 0)
         if count != length:
-            return False
-    return True
+            return None
+    return None if left else strides[::-1]
 
 
-def _runs(sizes: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
+def _runs(input: Tensor) -> list[tuple[int, Any]]:
     """From the last axis on: how many elements each run has, and the stride of its last axis."""
-    runs: list[tuple[int, int]] = []
-    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+    runs: list[tuple[int, Any]] = []
+    for size, stride in zip(_hints(input.shape)[::-1], input.stride()[::-1], strict=True):
         if size == 1:
             continue
-        if runs and stride == runs[-1][0] * runs[-1][1]:
+        if runs and hint_of(stride) == runs[-1][0] * (hint_of(runs[-1][1]) or 0):
             runs[-1] = (runs[-1][0] * size, runs[-1][1])
         else:
             runs.append((size, stride))

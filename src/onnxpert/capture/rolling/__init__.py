@@ -118,18 +118,19 @@ def rolled(
     loaded: Loaded, axes: Sequence[Axis], record: Record, tried: Tried = _TRIED
 ) -> Captured | None:
     """The model with its frozen sizes free again, if that is how it is made."""
-    sizes = varying(axes)
-    if not 0 < len(sizes) <= _MOST_SIZES:
-        return None
-    try:
-        lengths = _lengths(sizes, tried)
-        runs = [short(record(resized_to(loaded, sizes, at))) for at in lengths]
-        return replayed(loaded, runs[-1], elements_of(runs, lengths), sizes)
-    except UnalikeError as error:
-        logger.debug("not rolled: %s", error)
-    # The model does not take another length, or torch cannot follow a turn that has no number.
-    except Exception:
-        logger.debug("not rolled", exc_info=True)
+    for sizes in groupings(loaded, axes):
+        if not 0 < len(sizes) <= _MOST_SIZES:
+            continue
+        try:
+            lengths = _lengths(sizes, tried)
+            runs = [short(record(resized_to(loaded, sizes, at))) for at in lengths]
+            found = replayed(loaded, runs[-1], elements_of(runs, lengths), sizes)
+            return None if found is None else assuming(found, limits(runs[-1]))
+        except UnalikeError as error:
+            logger.debug("not rolled: %s", error)
+        # The model does not take another length, or torch cannot follow a turn that has no number.
+        except Exception:
+            logger.debug("not rolled", exc_info=True)
     return None
 
 
@@ -223,6 +224,25 @@ def replayed(
         ),
     )
     return None if frozen(again) else again
+
+
+def groupings(loaded: Loaded, axes: Sequence[Axis]) -> Iterator[tuple[Varying, ...]]:
+    """What may be one size: as the run had it, and then whatever is as long in the example.
+
+    A run in which a size became a number compares all others with that number, and a mask of which
+    it takes so many is as good if it is longer."""
+    yield (told := varying(axes))
+    alike = [dataclasses.replace(one, root=_example(one)) for one in axes]
+    known = {one.root for one in alike}
+    seen = {(one.leaf.name, one.axis) for one in alike}
+    alike += [
+        Axis(leaf, axis, spec, size)
+        for leaf in fed(loaded)
+        for axis, spec in leaf.dims
+        if (size := leaf.value.shape[axis]) in known and (leaf.name, axis) not in seen
+    ]
+    if len(alike) > len(axes) or len(known) < len(told):
+        yield varying(alike)
 
 
 def varying(axes_found: Sequence[Axis]) -> tuple[Varying, ...]:

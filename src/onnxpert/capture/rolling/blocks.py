@@ -72,7 +72,7 @@ def in_blocks(loaded: Loaded, captured: Captured, record: Record, whole: Record)
     except Exception:
         logger.debug("not rolled", exc_info=True)
         return None
-    if again is None or _blocks(again) is not None:
+    if again is None or frozen(again) or _blocks(again) is not None:
         return None
     return dataclasses.replace(again, loaded=loaded)
 

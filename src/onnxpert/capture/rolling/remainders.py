@@ -5,17 +5,20 @@ several numbers of blocks and several rests; the last turn stays out of the loop
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sympy
 import torch
 from torch import fx
+from torch.utils._sympy.functions import FloorDiv
 
 from onnxpert.capture.alignment import Structure, Turns, align
 from onnxpert.capture.flat import fed
-from onnxpert.capture.rolling import Record, Varying, replayed, resized_to, short, varying
+from onnxpert.capture.rolling import Record, Varying, groupings, replayed, resized_to, short
 from onnxpert.capture.rolling.fit import generalise
 from onnxpert.capture.rolling.fold import fold
 from onnxpert.capture.rolling.ties import Axis
@@ -63,12 +66,11 @@ def with_rest(
 ) -> Captured | None:
     """The model with its size in blocks free again, if that is how it is made; `graph` is what a run
     with these sizes frozen has recorded, or the beginning of it."""
-    sizes = varying(axes)
-    if len(sizes) != 1:
-        return None
-    for width in list(dict.fromkeys(_widths(graph)))[:_MOST_TRIED]:
+    tried = [sizes[0] for sizes in groupings(loaded, axes) if len(sizes) == 1]
+    widths = list(dict.fromkeys(_widths(graph)))[:_MOST_TRIED]
+    for width, size in itertools.product(widths, tried):
         try:
-            return _rolled(loaded, sizes[0], width, record)
+            return _rolled(loaded, size, width, record)
         except UnalikeError as error:
             logger.debug("not in blocks of %d: %s", width, error)
         # As in the package: the model does not take that size, or torch cannot follow a turn.
@@ -127,6 +129,8 @@ def _looks(trace: Trace, turn: Structure) -> list[Any]:
 
 def _widths(graph: fx.Graph) -> Iterator[int]:
     """How long the blocks may be into which the run cut something."""
+    for _, width in _held(graph):
+        yield from _plausible(width)
     before: dict[Any, int] = {}  # a tensor and an axis -> where it was last cut
     for node in graph.nodes:
         if node.target is aten.split.Tensor and isinstance(node.args[1], int):
@@ -150,13 +154,31 @@ def _number(size: Any) -> int | None:
     return int(size.node.expr) if size.node.expr.is_number else None
 
 
+def _held(graph: fx.Graph) -> Iterator[tuple[Any, int]]:
+    """The sizes that are no longer than one block, since a loop in steps turned but once, and how
+    long that is."""
+    given = (node.meta["val"] for node in graph.nodes if node.op == "placeholder")
+    sizes = (size for value in given for size in getattr(value, "shape", ()))
+    environment = next((one.node.shape_env for one in sizes if isinstance(one, torch.SymInt)), None)
+    for guard in () if environment is None else environment.guards:
+        expr = environment.replace(guard.expr)
+        if not isinstance(expr, sympy.Eq) or expr.rhs != 1 or not isinstance(expr.lhs, FloorDiv):
+            continue
+        base, width = expr.lhs.args
+        if width.is_Integer and len(base.free_symbols) == 1:
+            yield next(iter(base.free_symbols)), int(width)
+
+
 def split_axes(captured: Captured) -> Iterator[Axis]:
-    """The dimensions that were split as often as goes: the number of parts is no size to torch."""
+    """The dimensions that were split as often as goes: the number of parts is no size to torch.
+
+    So are those with one part, by a loop in steps."""
     graph, loaded = captured.root.graph, captured.loaded
     assert loaded is not None
     cut = {
         _expr(n) for node in graph.nodes if node.target is aten.split.Tensor for n in _along(node)
     }
+    cut |= {symbol for symbol, _ in _held(graph)}
     leaves = {leaf.name: leaf for leaf in fed(loaded)}
     placeholders = (node for node in graph.nodes if node.op == "placeholder")
     for entry, node in zip(captured.inputs, placeholders, strict=True):

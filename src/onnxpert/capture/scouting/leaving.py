@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
+from onnxpert.capture.scouting.witness import LEAVES
 from onnxpert.core.types import Asked
 
 if TYPE_CHECKING:
@@ -91,6 +92,9 @@ class _Calls(TorchFunctionMode):
         try:
             if name == "__reduce_ex__" and isinstance(args[0], FakeTensor):
                 raise TypeError("a tensor is pickled")  # noqa: TRY301  a fake one can be, up to a point
+            if name in LEAVES and args and scout.is_constant(args[0]):
+                with _disable_current_modes():
+                    return func(*scout.reals(tuple(args)), **kwargs)
             if name == "__deepcopy__" and scout.is_real(args[0]):
                 return scout.copied(func, args)
             with scout.reading(name):

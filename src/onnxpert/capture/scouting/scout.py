@@ -28,6 +28,7 @@ from onnxpert.capture.scouting.stumbling import (
     branch,
     in_library_check,
     is_at,
+    is_librarys,
     same,
     stumbled,
     symbols_at,
@@ -113,7 +114,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             self.block(Asked.NUMPY, text, place)
         elif not is_truth or (self._calls and self._calls[-1] in _NUMBERS and not condition(place)):
             self.block(Asked.NUMBER, text, taken or place, place)
-        elif not self._asks():
+        elif not self._asks() or (taken is not None and is_librarys()):
             asked = Asked.BRANCH if taken is None else Asked.NUMBER
             self.implied.append(Blocker(asked, text, taken or place, place))
         elif symbols & self._listed and not condition(place):
@@ -173,6 +174,8 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         self, asked: Asked, text: str, at: Location | None = None, needed: Location | None = None
     ) -> None:
         first = text.strip().split("\n\n")[0].strip()
+        if self.custom.followed:  # an operator that is no body to follow, which says it all
+            raise NotImplementedError(first)
         found = Blocker(asked, first, at or self.place(), needed)
         if self._witness is not None and any(same(found, one) for one in self.blockers):
             return  # met on the first time through
@@ -437,6 +440,13 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
 
     def has(self, fake: torch.Tensor) -> bool:
         return id(fake) in self._real
+
+    def is_constant(self, given: Any) -> bool:
+        """Whether it is a tensor of the model's own that holds the same for every input."""
+        if self._witness is not None or not isinstance(given, torch.Tensor):
+            return False
+        fake = self._fakes.get(id(given), given)
+        return id(fake) in self._constants or (fake is given and id(given) in self._names)
 
     def is_real(self, given: Any) -> bool:
         return self._witness is not None and not isinstance(given, FakeTensor)

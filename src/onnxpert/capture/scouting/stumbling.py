@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
+from onnxpert.capture.places import user_frames
 from onnxpert.capture.reads import condition
-from onnxpert.core.source import DISTRIBUTIONS, ownership
+from onnxpert.core.source import DISTRIBUTIONS, is_library, ownership
 from onnxpert.core.types import Asked, Blocker, Location, Read
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -38,6 +39,12 @@ def in_library_check() -> bool:
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
+
+
+def is_librarys() -> bool:
+    """Whether the code that is running is a library's, which the user's has called."""
+    frames = user_frames()
+    return bool(frames) and is_library(frames[-1][0])
 
 
 def is_at(place: Location, known: Blocker) -> bool:

@@ -10,6 +10,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onnxpert.capture.flat import owner
+from onnxpert.capture.forking.softening import softened
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.scouting.scout import Scout
@@ -19,6 +20,7 @@ from onnxpert.capture.state import untouched
 from onnxpert.capture.strategies.gradient import above_autograd, differentiates
 from onnxpert.capture.strategies.recorded import record
 from onnxpert.capture.strategy import runs_as_python
+from onnxpert.core.belongings import user_modules
 from onnxpert.core.types import Asked, Blocker, Captured, Loaded, Location, replace
 
 # How much is run for the other sides of branches: a scout is as slow as the model is long.
@@ -53,7 +55,7 @@ def scout(loaded: Loaded, stopped: Sequence[Location] = ()) -> Scouted:
     sides = []
     for other, graph in _other_sides(loaded, within, seen):
         new = [one for one in other.blockers if not any(same(one, known) for known in blockers)]
-        blockers += _distinct(new, (), ())
+        blockers = _distinct((*blockers, *new), (), ())
         sides.append(_beside(graph, blockers))
     return Scouted(blockers, _beside(captured, blockers), tuple(sides))
 
@@ -93,12 +95,14 @@ def _run(
         with within(), made[0].watching():
             yield
 
+    root = owner(loaded.module)
+    homes = [vars(module) for module in user_modules(root)] if root is not None else []
     try:
-        with Numbers().watching():
+        with Numbers().watching(), softened(homes):
             while True:
                 made.clear()
                 try:
-                    with untouched(owner(loaded.module), buffers=True, code=False):
+                    with untouched(root, buffers=True, code=False):
                         captured = record(loaded, "scout", watching, make)
                 except SizeTakenError:  # a number that can stay a symbol, as in any capture
                     continue

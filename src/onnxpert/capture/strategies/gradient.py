@@ -6,18 +6,15 @@ was tried on 2.13 and 2.15."""
 
 from __future__ import annotations
 
-import inspect
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
-from onnxpert.capture.flat import owner
+from onnxpert.capture.speech import speaks_of
 from onnxpert.capture.strategies.recorded import record
 from onnxpert.capture.strategy import strategy
-from onnxpert.core.source import ownership
 from onnxpert.core.types import Captured, Loaded
 
 _ASKS = re.compile(r"autograd|\.backward\(|enable_grad|requires_grad|\bgrad\(")
@@ -25,28 +22,7 @@ _ASKS = re.compile(r"autograd|\.backward\(|enable_grad|requires_grad|\bgrad\(")
 
 def differentiates(loaded: Loaded) -> bool:
     """Whether the model's own source speaks of gradients; only asked when the first rung failed."""
-    module = owner(loaded.module)
-    kinds = {type(part) for part in module.modules()} if module is not None else set()
-    homes = {kind.__module__ for kind in kinds} | {getattr(loaded.module, "__module__", "")}
-    files = [getattr(sys.modules.get(str(home)), "__file__", None) for home in homes]
-    return any(_speaks_of_gradients(file) for file in files if file and ownership(file) > 1) or any(
-        _defined_here(kind) for kind in kinds
-    )
-
-
-def _speaks_of_gradients(file: str) -> bool:
-    with open(file, encoding="utf-8", errors="replace") as text:
-        return bool(_ASKS.search(text.read()))
-
-
-def _defined_here(kind: type) -> bool:
-    """A class of a notebook or a session, which has no file."""
-    if getattr(sys.modules.get(kind.__module__), "__file__", None):
-        return False
-    try:
-        return bool(_ASKS.search(inspect.getsource(kind)))
-    except (OSError, TypeError):
-        return True  # nothing can be read: the rung itself will tell
+    return speaks_of(loaded, _ASKS)
 
 
 @strategy("recorder with gradients", rung=12, takes=differentiates)

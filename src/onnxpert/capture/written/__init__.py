@@ -9,25 +9,29 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from types import CodeType, FunctionType
 from typing import Any, TypeAlias
 
 import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxpert.capture.flat import Flat, fed_copies, owner
+from onnxpert.capture.higher_order import as_python
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.state import untouched
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.flow import Flow
 from onnxpert.capture.written.lists import WrittenLists
 from onnxpert.capture.written.pages import PageRecorder
-from onnxpert.capture.written.swapping import replacements, running, swapped
+from onnxpert.capture.written.swapping import asker, replacements, running, swapped
 from onnxpert.core.source import location
 from onnxpert.core.types import Branch, Captured, Loaded
 
 logger = logging.getLogger(__name__)
 Around: TypeAlias = Callable[[Recorder], AbstractContextManager[None]]
+_MOST_ROUNDS = 6
 Record: TypeAlias = Callable[[Loaded, Around, Callable[..., Recorder]], Captured]
 
 
@@ -49,7 +53,20 @@ def _written(loaded: Loaded, record: Record) -> Captured:
         raise UnwritableError("TorchScript has no Python to rewrite")
     with untouched(module, buffers=True), running() as codes:
         Flat(loaded)(*fed_copies(loaded))
-    new = replacements(codes)
+    for _ in range(_MOST_ROUNDS):
+        try:
+            return _rewritten(loaded, record, replacements(codes))
+        except GuardOnDataDependentSymNode as error:
+            # What one function finds out, another one may ask about.
+            more = asker(error)
+            if more is None or more in codes:
+                raise
+            codes.add(more)
+    raise UnwritableError("many functions ask what only the data know")
+
+
+def _rewritten(loaded: Loaded, record: Record, new: Mapping[FunctionType, CodeType]) -> Captured:
+    module = owner(loaded.module)
     if not new:
         raise UnwritableError("no function of the model's decides anything")
     made: list[Flow] = []
@@ -58,7 +75,8 @@ def _written(loaded: Loaded, record: Record) -> Captured:
     def around(recorder: Recorder) -> Iterator[None]:
         assert isinstance(recorder, PageRecorder)
         made.append(Flow(recorder, module or torch.nn.Module()))
-        with swapped(new, made[0]), WrittenLists():
+        operators = as_python(made[0].cond, made[0].while_loop)
+        with swapped(new, made[0]), operators, WrittenLists():
             yield
 
     captured = record(loaded, around, PageRecorder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -18,7 +17,8 @@ from torch.fx.experimental.symbolic_shapes import (
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.written import sequences
 from onnxpert.capture.written.exits import UnwritableError
-from onnxpert.capture.written.held import SYMBOLS, UNDEFINED, Grown
+from onnxpert.capture.written.functions import Functions, flag
+from onnxpert.capture.written.held import UNDEFINED, Grown
 from onnxpert.capture.written.pages import PageRecorder
 from onnxpert.capture.written.sequences import Steps, steps
 from onnxpert.capture.written.slots import FirstTurnError
@@ -43,23 +43,7 @@ class Flow:
         self.units = Units(recorder, root)
         self.preconditions: list[Precondition] = []
         self._trying = 0  # blocks of `try` that are under way
-        self._open = {
-            builtins.range: sequences.counted,
-            builtins.zip: sequences.zipped,
-            builtins.enumerate: sequences.numbered,
-            builtins.reversed: sequences.backwards,
-            builtins.len: _length,
-            builtins.int: _whole,
-            builtins.float: _fraction,
-            builtins.bool: self._bool,
-            builtins.list: self._list,
-            builtins.tuple: self._tuple,
-            builtins.sum: self._sum,
-            builtins.min: self._min,
-            builtins.max: self._max,
-            builtins.any: self._any,
-            builtins.all: self._all,
-        }
+        self._open = Functions(self).table()
 
     # ---- variables -------------------------------------------------------------------------
 
@@ -151,12 +135,12 @@ class Flow:
         return truth.logical_not() if isinstance(truth, torch.Tensor) else _sym.sym_not(truth)
 
     def both(self, *parts: Function) -> Any:
-        return self._in_turn(parts, True)
+        return self.in_turn(parts, True)
 
     def either(self, *parts: Function) -> Any:
-        return self._in_turn(parts, False)
+        return self.in_turn(parts, False)
 
-    def _in_turn(self, parts: Sequence[Function], goes_on: bool) -> Any:
+    def in_turn(self, parts: Sequence[Function], goes_on: bool) -> Any:
         """`and` and `or`: what follows is only worked out where it is asked for."""
         value = parts[0]()
         for place, part in enumerate(parts[1:], 1):
@@ -169,7 +153,7 @@ class Flow:
             rest = parts[place:]
 
             def asked(rest: Sequence[Function] = rest) -> Any:
-                return _flag(self.truth(self._in_turn(rest, goes_on)))
+                return flag(self.truth(self.in_turn(rest, goes_on)))
 
             def settled() -> Any:
                 return not goes_on
@@ -227,7 +211,7 @@ class Flow:
             if found is None:  # things that only Python knows: turn by turn
                 self._unrolled(list(over), body, stop, Variables(*state))
                 return
-        self._through(found, body, stop, Variables(*state))
+        self.through(found, body, stop, Variables(*state))
 
     def _unrolled(
         self, items: Sequence[Any], body: Function, stop: Function | None, variables: Variables
@@ -240,7 +224,7 @@ class Flow:
                 (variables.get, variables.set),
             )
 
-    def _through(
+    def through(
         self, found: Steps, body: Function, stop: Function | None, variables: Variables
     ) -> None:
         counter = _Counter()
@@ -311,82 +295,23 @@ class Flow:
             go = turn()
         raise UnwritableError("a loop goes on and on")
 
-    # ---- Python's own functions ------------------------------------------------------------
+    # ---- torch's functions for them --------------------------------------------------------
 
-    def _bool(self, value: Any = False) -> Any:
-        truth = self.truth(value)
-        return truth if isinstance(truth, bool) else _flag(truth)
+    def cond(self, pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -> Any:
+        return self.chosen(pred, lambda: true_fn(*operands), lambda: false_fn(*operands))
 
-    def _list(self, over: Any = ()) -> Any:
-        found = steps(over)
-        if isinstance(over, Grown):
-            return over.copy()
-        if found is None:
-            return list(over)
-        items: list[list[Any]] = [[]]
-
-        def body(item: Any) -> None:
-            items[0].append(item)
+    def while_loop(self, cond_fn: Function, body_fn: Function, carried_inputs: Any) -> Any:
+        carried = tuple(carried_inputs)
 
         def put(values: Sequence[Any]) -> None:
-            items[0] = values[0]
+            nonlocal carried
+            carried = tuple(values)
 
-        self._through(found, body, None, Variables(lambda: (items[0],), put))
-        return items[0]
+        def body() -> None:
+            put(body_fn(*carried))
 
-    def _tuple(self, over: Any = ()) -> Any:
-        return tuple(over) if steps(over) is None else self._list(over)
-
-    def _sum(self, over: Any, start: Any = 0) -> Any:
-        found = steps(over)
-        if found is None:
-            return sum(over, start)
-        total = [start]
-
-        def body(item: Any) -> None:
-            total[0] = total[0] + item
-
-        def put(values: Sequence[Any]) -> None:
-            total[0] = values[0]
-
-        self._through(found, body, None, Variables(lambda: (total[0],), put))
-        return total[0]
-
-    def _any(self, over: Any) -> Any:
-        return self._quantified(over, False)
-
-    def _all(self, over: Any) -> Any:
-        return self._quantified(over, True)
-
-    def _quantified(self, over: Any, goes_on: bool) -> Any:
-        if isinstance(over, Grown):
-            return over.rows.all() if goes_on else over.rows.any()
-        if steps(over) is not None:
-            return self._quantified(self._list(over), goes_on)
-        parts = [lambda item=item: item for item in over]
-        return self._bool(self._in_turn(parts, goes_on)) if parts else goes_on
-
-    def _min(self, *values: Any, **options: Any) -> Any:
-        return self._extreme(builtins.min, torch.sym_min, values, options)
-
-    def _max(self, *values: Any, **options: Any) -> Any:
-        return self._extreme(builtins.max, torch.sym_max, values, options)
-
-    def _extreme(self, plain: Function, symbolic: Function, values: Any, options: Any) -> Any:
-        if len(values) == 1 and isinstance(values[0], Grown) and not options:
-            rows = values[0].rows
-            return rows.amin(0) if plain is builtins.min else rows.amax(0)
-        many = list(values[0]) if len(values) == 1 else list(values)
-        if options or not any(isinstance(one, (torch.Tensor, *SYMBOLS)) for one in many):
-            return plain(*values, **options)
-        best = many[0]
-        for other in many[1:]:
-            if isinstance(best, torch.Tensor) or isinstance(other, torch.Tensor):
-                better = other < best if plain is builtins.min else other > best
-                best = self.chosen(better, lambda o=other: o, lambda b=best: b)
-            else:
-                best = symbolic(best, other)
-        return best
+        self.gone_round(lambda: cond_fn(*carried), body, None, (lambda: carried, put))
+        return carried
 
 
 class _Counter:
@@ -400,36 +325,3 @@ class _Counter:
             with suppress(Exception):  # a symbol that torch knows more of already
                 constrain_range(value, min=0, max=None)
         self.value = value
-
-
-def _flag(truth: Any) -> Any:
-    """A truth value that is handed on like any tensor."""
-    return (
-        _sym.scalar_tensor(truth, dtype=torch.bool) if isinstance(truth, torch.SymBool) else truth
-    )
-
-
-def _length(over: Any) -> Any:
-    if isinstance(over, (Grown, Steps)):
-        return over.count
-    if isinstance(over, torch.Tensor) and over.dim():
-        return over.shape[0]
-    return len(over)
-
-
-def _whole(*values: Any) -> Any:
-    if len(values) != 1:
-        return int(*values)
-    value = values[0].item() if isinstance(values[0], torch.Tensor) else values[0]
-    if isinstance(value, torch.SymBool):
-        return _sym.sym_ite(value, 1, 0)
-    return _sym.sym_int(value) if isinstance(value, (torch.SymInt, torch.SymFloat)) else int(value)
-
-
-def _fraction(*values: Any) -> Any:
-    value = values[0].item() if values and isinstance(values[0], torch.Tensor) else values
-    if not isinstance(value, tuple):
-        return _sym.sym_float(value) if isinstance(value, SYMBOLS) else float(value)
-    if value and isinstance(value[0], (torch.SymInt, torch.SymFloat)):
-        return _sym.sym_float(value[0])
-    return float(*value)

@@ -108,12 +108,11 @@ class PageRecorder(NestingRecorder):  # type: ignore[no-untyped-call]
             page = page.parent
         return True
 
-    def _forget(self, value: torch.Tensor) -> None:
+    def _looks(self, value: torch.Tensor) -> Iterable[fx.Node]:
         page: Page | None = self.page
         while page is not None:
             content = self.__dict__ if page is self.page else page.content
-            for node in content["_by_storage"].get(storage(value), []):
-                self._constants.pop(id(node.meta["val"]), None)
+            yield from content["_by_storage"].get(storage(value), [])
             page = page.parent
 
     # ---- numbers and sizes -----------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 from onnxpert.capture.written.comprehensions import MADE, Comprehensions
 from onnxpert.capture.written.exits import PREFIX, Exits, UnwritableError, stop_of
+from onnxpert.capture.written.naming import Naming
 from onnxpert.capture.written.syntax import (
     arguments,
     called,
@@ -42,7 +43,10 @@ _OPEN = frozenset(
         "abs",
     }
 )
-_BEYOND = (ast.NamedExpr, ast.Await, ast.YieldFrom, ast.AsyncFor, ast.AsyncWith, ast.Global)
+# Also names of types, which is what they are where nobody calls them: `isinstance(x, (list, tuple))`.
+_TYPES = frozenset({"range", "int", "float", "bool", "enumerate", "zip", "reversed", "list", "tuple"})
+_CALLERS = frozenset({"map", "filter"})  # of what they are given first
+_BEYOND = (ast.Await, ast.YieldFrom, ast.AsyncFor, ast.AsyncWith, ast.Global)
 _CHANGES = frozenset(
     {
         "append",
@@ -66,6 +70,7 @@ def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
             raise UnwritableError(f"`{type(part).__name__}` is in a function")
     numbers = iter(range(10**9))
     function.decorator_list = []
+    Naming().function(function)
     Comprehensions(numbers).visit(function)
     Flowing(numbers).function(function)
     return ast.fix_missing_locations(function)
@@ -79,6 +84,7 @@ class Flowing(ast.NodeTransformer):
         self._scopes: list[set[str]] = []
         self._first: list[str] = []  # parameter of each function around
         self._closures: dict[str, set[str]] = {}  # names in the functions inside, by their own
+        self._called: set[ast.AST] = set()
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.body = Exits(self._numbers).function(node.body)
@@ -222,11 +228,15 @@ class Flowing(ast.NodeTransformer):
             node.args = [load("__class__"), load(self._first[0])]
         if isinstance(node.func, ast.Attribute) and node.func.attr == "tolist" and not node.args:
             return ast.copy_location(called("listed", self.visit(node.func.value)), node)
+        self._called.add(node.func)
+        if isinstance(node.func, ast.Name) and node.func.id in _CALLERS:
+            self._called.update(node.args[:1])
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> Any:
         known = any(node.id in scope for scope in self._scopes)
-        if isinstance(node.ctx, ast.Load) and node.id in _OPEN and not known:
+        opened = node.id in _OPEN and (node.id not in _TYPES or node in self._called)
+        if isinstance(node.ctx, ast.Load) and opened and not known:
             return ast.copy_location(called("builtin", node), node)
         return node
 

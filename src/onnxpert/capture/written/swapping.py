@@ -14,8 +14,12 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from traceback import walk_tb
 from types import CodeType, FrameType, FunctionType
 from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.written.exits import PREFIX, UnwritableError
 from onnxpert.capture.written.rewriting import rewritten
@@ -26,11 +30,31 @@ logger = logging.getLogger(__name__)
 _LEAST = 2  # the user's own code and libraries, not torch's
 _DECIDING = (ast.If, ast.For, ast.While, ast.IfExp, ast.ListComp, ast.GeneratorExp, ast.BoolOp)
 _MOST_FUNCTIONS = 60
+_BY_DATA = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+
+
+class _Asking(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes the code of the model's functions that ask for data: a value, or how many there are."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.codes: set[CodeType] = set()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if not _BY_DATA.isdisjoint(func.tags):
+            frame: FrameType | None = sys._getframe(1)
+            while frame is not None and ownership(frame.f_code.co_filename) < _LEAST:
+                frame = frame.f_back
+            self.codes.update((frame.f_code,) if frame is not None else ())
+        return func(*args, **(kwargs or {}))
 
 
 @contextmanager
 def running() -> Iterator[set[CodeType]]:
-    """While on, notes the code of the model's functions that run."""
+    """While on, notes the code of the model's functions that run; of too many to rewrite them all,
+    what is left in the end are those that ask for data."""
     found: set[CodeType] = set()
     before = sys.getprofile()
 
@@ -38,24 +62,33 @@ def running() -> Iterator[set[CodeType]]:
         if event == "call" and ownership(frame.f_code.co_filename) >= _LEAST:
             found.add(frame.f_code)
 
+    asking = _Asking()
     sys.setprofile(note)
     try:
-        yield found
+        with asking:
+            yield found
     finally:
         sys.setprofile(before)
+    if len(found) > _MOST_FUNCTIONS:
+        found &= asking.codes
 
 
 def replacements(codes: set[CodeType]) -> Mapping[FunctionType, CodeType]:
     """The functions that decide something, and what they are to run instead."""
     found: dict[FunctionType, CodeType] = {}
-    if len(codes) > _MOST_FUNCTIONS:
-        return found
     for code in codes:
         new = _new_code(code)
         for owner in gc.get_referrers(code) if new is not None else ():
             if isinstance(owner, FunctionType) and owner.__code__ is code:
                 found[owner] = new  # type: ignore[assignment]
     return found
+
+
+def asker(error: BaseException) -> CodeType | None:
+    """The function of the model's in which an error came up, if it is as its author wrote it."""
+    running = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    own = [code for code in running if ownership(code.co_filename) >= _LEAST]
+    return own[-1] if own and FLOW not in own[-1].co_names else None
 
 
 @contextmanager

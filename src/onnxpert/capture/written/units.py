@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxpert.capture.guards import keep_in_mind
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.state import restore, snapshot
 from onnxpert.capture.written.exits import UnwritableError
@@ -151,7 +152,10 @@ class Units:
         if outs or finals:
             held = [recorder.held(page) for page in pages]
             node = recorder.write(_COND, (truth, *held, tuple(others)), {}, [*outs, *finals])
-            node.meta["asked"] = (_condition(truth), user_frames(), _is_about_data(truth))
+            about_data = _is_about_data(truth)
+            node.meta["asked"] = (_condition(truth), user_frames(), about_data)
+            if not about_data:
+                keep_in_mind(truth)
         self._write_back(written, finals)
         taken = iter(outs)
         *values, result = [slot.taken(recorder, taken) for slot in slots]

@@ -15,6 +15,8 @@ from onnxpert.core.types.captured import (
     Placeholder,
     Precondition,
     Read,
+    Sight,
+    Sighting,
 )
 from onnxpert.core.types.change import replace
 from onnxpert.core.types.findings import Finding, Hit, Location, Safety, Severity
@@ -35,6 +37,7 @@ from onnxpert.core.types.lowered import (
     KeptWide,
     Lowered,
     Narrowed,
+    OlderForm,
     Overridden,
     Source,
     Symbol,
@@ -94,6 +97,7 @@ __all__ = [
     "Lowered",
     "Misfit",
     "Narrowed",
+    "OlderForm",
     "OpaqueBody",
     "Overridden",
     "Placeholder",
@@ -109,6 +113,8 @@ __all__ = [
     "Safety",
     "Saved",
     "Severity",
+    "Sight",
+    "Sighting",
     "Source",
     "SpecProblem",
     "StateLeaf",

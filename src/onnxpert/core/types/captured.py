@@ -78,6 +78,26 @@ class Read:
     location: Location | None
 
 
+class Sight(StrEnum):
+    """What a line of the user's was seen to do when the model ran as the user runs it."""
+
+    WRITE = "write"  # to a weight, a buffer or an input, in place
+    SIZE = "size"  # make a tensor as large as the data say
+    OPERATOR = "operator"  # call an operator of their own
+    RARE = "rare"  # call one of torch's that its own exporter has no lowering for
+    GRADIENT = "gradient"  # have torch differentiate
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One such line."""
+
+    sight: Sight
+    name: str  # of what was written, or of the operator
+    location: Location
+    owner: InputKind | None = None  # what was written to
+
+
 @dataclass(frozen=True, slots=True)
 class Captured:
     """The model as a graph of ATen calls."""
@@ -104,6 +124,7 @@ class Captured:
     lasting_chance: frozenset[tuple[str, int]] = frozenset()
     reads: tuple[Read, ...] = ()  # of values that the file computes all the same
     plain: Captured | None = None  # the same for the example's side of every question about sizes
+    seen: tuple[Sighting, ...] = ()  # what a call of the model itself did, line by line
 
 
 class Deed(StrEnum):

@@ -29,6 +29,15 @@ class Unsupported:
 
 
 @dataclass(frozen=True, slots=True)
+class OlderForm:
+    """A call that a later opset says with one operator, and the asked one with several."""
+
+    op: str
+    since: int  # the opset that has the operator
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
 class Overridden:
     """An operator of torch's that a lowering of the user's says, though there is one here."""
 
@@ -88,6 +97,7 @@ class Lowered:
     boundaries: tuple[Boundary, ...] = ()
     witnesses: tuple[Mapping[str, int], ...] = ()  # other sizes at which every assumption holds
     overridden: tuple[Overridden, ...] = ()
+    older: tuple[OlderForm, ...] = ()
     sources: tuple[tuple[str, Source], ...] = ()  # who said each of the captured calls
     better_opset: int | None = None  # in which something is said in fewer bytes or runs quicker
 

@@ -5,35 +5,59 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import onnx_ir as ir
+import sympy
 import torch
+from torch.utils._sympy.functions import Max
 
 from onnxpert.lower.aten.counting import grid
 from onnxpert.lower.aten.scattering import scattered
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import product
-from onnxpert.lower.symbols import Size, concrete, same
+from onnxpert.lower.symbols import Expr, Size, concrete, expression, same
 
 aten = torch.ops.aten
 
 
-def _lies_in_order(x: torch.Tensor) -> bool:
-    """Whether an element's place in memory is its place in the tensor."""
-    step: Size = 1
-    for size, stride in zip(reversed(x.shape), reversed(x.stride()), strict=True):
-        if not same(concrete(size), 1) and not same(concrete(stride), concrete(step)):
-            return False
-        step = step * size
-    return same(concrete(x.storage_offset()), 0)
+def _memory_order(x: torch.Tensor) -> list[int] | None:
+    """The axes as its elements lie in memory, the widest apart first; None if there are gaps."""
+    if not same(concrete(x.storage_offset()), 0):
+        return None
+    axes = [axis for axis in range(x.dim()) if not same(concrete(x.shape[axis]), 1)]
+    widths = {axis: _example(x.stride(axis)) for axis in axes}
+    if None not in widths.values():
+        # Of equal ones the last is the narrowest, as in a tensor that was never turned.
+        axes.sort(key=lambda axis: -(widths[axis] or 0))
+    step = sympy.S.One
+    for axis in reversed(axes):
+        if _unpadded(expression(x.stride(axis))) != step:
+            return None
+        step = sympy.expand(step * _unpadded(expression(x.shape[axis])))
+    return [*(axis for axis in range(x.dim()) if axis not in axes), *axes]
 
 
-def _places(
-    op: Emitter, size: Sequence[Size], stride: Sequence[Size], offset: Size | None
-) -> ir.Value:
+def _example(size: Size) -> int | None:
+    return size.node.hint if isinstance(size, torch.SymInt) else size
+
+
+def _unpadded(expr: Expr) -> Expr:
+    """torch counts no element as one, where it makes strides; there is nothing to place then."""
+    return sympy.expand(
+        expr.replace(
+            lambda part: isinstance(part, Max) and len(part.args) == 2 and 1 in part.args,
+            lambda part: next(each for each in part.args if each != 1),
+        )
+    )
+
+
+def _in_memory(op: Emitter, x: ir.Value) -> tuple[ir.Value, list[int]]:
+    """All elements one behind the other as they lie, and the order of axes that this is."""
     base = op.given[0] if op.given else None
-    if not isinstance(base, torch.Tensor) or not _lies_in_order(base):
+    order = _memory_order(base) if isinstance(base, torch.Tensor) else None
+    if order is None:
         raise Refusal("a view by strides of a tensor whose elements do not lie in order")
-    return grid(op, list(size), list(stride), 0 if offset is None else offset)
+    turned = x if order == sorted(order) else op.Transpose(x, perm=order)
+    return op.reshape(turned, (product(op.shape(x)),)), order
 
 
 @lowering(aten.as_strided.default, aten.as_strided_copy.default)
@@ -44,8 +68,9 @@ def as_strided(
     stride: Sequence[Size],
     storage_offset: Size | None = None,
 ) -> ir.Value:
-    flat = op.reshape(x, (product(op.shape(x)),))
-    return op.Gather(flat, _places(op, size, stride, storage_offset), axis=0)
+    flat, _ = _in_memory(op, x)
+    places = grid(op, list(size), list(stride), storage_offset or 0)
+    return op.Gather(flat, places, axis=0)
 
 
 @lowering(aten.as_strided_scatter.default)
@@ -57,8 +82,13 @@ def as_strided_scatter(
     stride: Sequence[Size],
     storage_offset: Size | None = None,
 ) -> ir.Value:
-    flat = op.reshape(x, (product(op.shape(x)),))
+    flat, order = _in_memory(op, x)
     count = product(list(size))
-    places = op.reshape(_places(op, size, stride, storage_offset), (count,))
+    places = op.reshape(grid(op, list(size), list(stride), storage_offset or 0), (count,))
     updates = op.reshape(op.cast(src, op.dtype(x)), (count,))
-    return op.reshape(scattered(op, flat, 0, places, updates), op.shape(x))
+    written = scattered(op, flat, 0, places, updates)
+    sizes = op.shape(x)
+    turned = op.reshape(written, [sizes[axis] for axis in order])
+    if order == sorted(order):
+        return turned
+    return op.Transpose(turned, perm=[order.index(axis) for axis in range(len(order))])

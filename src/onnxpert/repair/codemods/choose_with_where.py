@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
-from onnxpert.repair.source.page import Page, below, elements
+from onnxpert.repair.source.page import Page, below, elements, names_in, small
 
 _WHERE = "torch.where({}, {}, {})"
 _RETURN = "return"  # stands among the names for what is returned
@@ -46,7 +46,7 @@ def _said(page: Page, branch: cst.If, side: _Side) -> Iterator[Change]:
     new = list(side.lines)
     done: set[str] = set()
     for name, value in side.values.items():
-        if done & _read(value):
+        if done & names_in(value):
             return  # it reads what was just overwritten
         done.add(name)
         new.append(page.statement("return {}" if name == _RETURN else f"{name} = {{}}", value))
@@ -60,7 +60,7 @@ def _kept(page: Page, branch: cst.If, last: cst.BaseExpression) -> Iterator[Chan
     if side is None or _RETURN not in side.values:
         return
     early = side.values[_RETURN]
-    is_early, kept = (_fresh(page, branch, name) for name in ("is_early", "early"))
+    is_early, kept = (page.fresh(branch, name) for name in ("is_early", "early"))
     named = ((is_early, branch.test), (kept, early))
     lines = [page.statement(f"{name} = {{}}", value) for name, value in named]
     yield branch, [lines[0], *side.lines, lines[1]]
@@ -90,21 +90,8 @@ def _returns(body: Sequence[cst.CSTNode]) -> bool:
 
 def _only(node: cst.CSTNode | None) -> cst.CSTNode | None:
     """The single small statement of a branch or a line."""
-    found = list(_small(node))
+    found = list(small(node))
     return found[0] if len(found) == 1 else None
-
-
-def _small(node: cst.CSTNode | None) -> Iterator[cst.CSTNode]:
-    """The small statements of a branch or a line; any other statement as it is."""
-    if isinstance(node, cst.Else):
-        yield from _small(node.body)
-    elif isinstance(node, cst.IndentedBlock):
-        for each in node.body:
-            yield from _small(each)
-    elif isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
-        yield from node.body
-    elif node is not None:
-        yield node
 
 
 @dataclass
@@ -124,15 +111,15 @@ def _side(
     if node is None and last is not None:
         return _Side(values={_RETURN: last})
     side = _Side()
-    waiting = list(_small(node))
+    waiting = list(small(node))
     while waiting:
         found = _assignment(page, waiting.pop(0))
         if found is None:
             return None
         name, value = found[0], _renamed(found[1], side.values)
-        if any(name in _read(each) for each in waiting):
-            made = {name for line in side.lines for name in _read(line)}
-            kept = _fresh(page, node or page.tree, f"{name}{suffix}", made)
+        if any(name in names_in(each) for each in waiting):
+            made = {name for line in side.lines for name in names_in(line)}
+            kept = page.fresh(node or page.tree, f"{name}{suffix}", made)
             side.lines.append(page.statement(f"{kept} = {{}}", value))
             value = cst.Name(kept)
         side.values[name] = value
@@ -149,7 +136,7 @@ def _choice(page: Page, node: cst.If, suffix: str, last: cst.BaseExpression | No
     names = [_RETURN] if _RETURN in yes.values else [*dict.fromkeys([*yes.values, *no.values])]
     side, test = _Side([*yes.lines, *no.lines]), node.test
     if len(names) > 1 or side.lines or any(elements(each) for each in yes.values.values()):
-        test = cst.Name(_fresh(page, node, f"condition{suffix}"))
+        test = cst.Name(page.fresh(node, f"condition{suffix}"))
         side.lines.insert(0, page.statement(f"{test.value} = {{}}", node.test))
     for name in names:
         values = (each.values.get(name, cst.Name(name)) for each in (yes, no))
@@ -170,10 +157,6 @@ def _assignment(page: Page, node: cst.CSTNode) -> tuple[str, cst.BaseExpression]
     return None
 
 
-def _read(node: cst.CSTNode) -> set[str]:
-    return {each.value for each in below(node, cst.Name)}
-
-
 class _Renaming(cst.CSTTransformer):
     def __init__(self, names: Mapping[str, cst.BaseExpression]) -> None:
         super().__init__()
@@ -192,9 +175,3 @@ class _Renaming(cst.CSTTransformer):
 def _renamed(node: cst.BaseExpression, names: Mapping[str, cst.BaseExpression]) -> Any:
     """The expression with what these names stand for inside the branch."""
     return node.visit(_Renaming(names)) if names else node
-
-
-def _fresh(page: Page, node: cst.CSTNode, name: str, made: Set[str] = frozenset()) -> str:
-    """A name that the function around does not use."""
-    used = _read(page.function(node) or page.tree) | made
-    return name if name not in used else _fresh(page, node, f"{name}_", made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -11,44 +12,32 @@ from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.page import Page, everything
 from onnxpert.repair.source.watching import Kind
 
-_SAME = (
-    "abs exp log sqrt sin cos tan tanh sinh cosh sign floor ceil square where stack matmul sum mean "
-    "prod zeros_like ones_like argmax argmin cumsum cumprod isnan isinf isfinite maximum minimum "
-    "log1p expm1 log2 log10 exp2 einsum full_like outer argsort reshape squeeze tril triu hypot "
-    "logical_and logical_or logical_not linalg.norm broadcast_to roll flip tile nan_to_num sinc std "
-    "var all any round cross amax amin hstack vstack meshgrid swapaxes cov corrcoef quantile diff kron "
-    "searchsorted trace"
-)
-_NAMES = {name: name for name in _SAME.split()} | {
+# What torch calls by another name; all else it has by the same one, or has not.
+_NAMES = {
     "concatenate": "cat", "clip": "clamp", "power": "pow", "dot": "matmul", "absolute": "abs",
     "arctan2": "atan2", "arctan": "atan", "arcsin": "asin", "arccos": "acos", "max": "amax",
-    "min": "amin", "expand_dims": "unsqueeze", "transpose": "permute", "array": "clone",
-    "repeat": "repeat_interleave", "asarray": "asarray",
+    "min": "amin", "expand_dims": "unsqueeze", "transpose": "permute", "repeat": "repeat_interleave",
+    "bool_": "bool", "float": "float64", "int": "int64",
 }  # fmt: skip
 _METHODS = {"astype": "to", "copy": "clone", "transpose": "permute", "max": "amax", "min": "amin",
             "std": "std", "var": "var", "repeat": "repeat_interleave"}  # fmt: skip
-_WORDS = {
-    "axis": "dim",
-    "keepdims": "keepdim",
-    "a_min": "min",
-    "a_max": "max",
-    "ddof": "correction",
-}
-_DTYPES = {name: name for name in ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8"]} | {
-    "float": "float64", "int": "int64", "bool": "bool", "bool_": "bool",
-}  # fmt: skip
-_VALUES = {"numpy.newaxis": "None", "numpy.pi": "torch.pi", "numpy.inf": "torch.inf"} | {
-    f"numpy.{name}": f"torch.{dtype}" for name, dtype in _DTYPES.items()
-}
-_FROM_ARRAY = {"torch.FloatTensor": ".to(torch.float32)", "torch.Tensor": ".to(torch.float32)"} | {
-    "torch.from_numpy": "", "torch.tensor": "", "torch.as_tensor": "",
-    "torch.LongTensor": ".to(torch.int64)",
-}  # fmt: skip
-_OF_SIZES = {
-    f"numpy.{name}": f"torch.{name}"
-    for name in ("arange", "zeros", "ones", "eye", "full", "linspace")
-}
+_WORDS = {"axis": "dim", "keepdims": "keepdim", "a_min": "min", "a_max": "max",
+          "ddof": "correction"}  # fmt: skip
+_FROM_ARRAY = ("torch.from_numpy", "torch.tensor", "torch.as_tensor")
+_OF_SIZES = ("arange", "zeros", "ones", "eye", "full", "linspace")
 _ON_THE_WAY = ("detach", "cpu", "contiguous")
+
+
+def _known(name: str) -> str:
+    """What torch has for a function, a constant or a dtype of numpy's, "" for nothing."""
+    import torch
+
+    own = _NAMES.get(name, name)
+    try:
+        operator.attrgetter(own)(torch)
+    except AttributeError:
+        return "None" if name == "newaxis" else ""
+    return f"torch.{own}"
 
 
 @codemod("compute-with-torch-arrays", cures=("CTL402", "CTL408", "CTL405", "CAP001", "INP122"))
@@ -81,23 +70,28 @@ class _Translation(cst.CSTTransformer):
     def leave_Attribute(  # noqa: N802 - ditto
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.BaseExpression:
-        value = _VALUES.get(self._page.name(original_node))
-        return self._page.expression(value) if value else updated_node
+        name, around = self._page.name(original_node), self._page.parent(original_node)
+        called = isinstance(around, cst.Call) and around.func is original_node
+        value = _known(name.removeprefix("numpy.")) if name.startswith("numpy.") else ""
+        return self._page.expression(value) if value and not called else updated_node
 
     def _new(self, old: cst.Call, call: cst.Call) -> cst.BaseExpression | None:
-        name = self._page.name(old.func)
-        if name in _FROM_ARRAY and self._page.was(old.args[0].value, Kind.ARRAY, Kind.TENSOR):
-            dtype = [each.value for each in call.args if each.keyword]
-            cast = f".to({self._page.code(dtype[0])})" if dtype else _FROM_ARRAY[name]
-            return self._page.expression("{}" + cast, call.args[0].value)
-        if name in _OF_SIZES and self._has(old.args, Kind.INT):
-            made = self._call(call, self._page.expression(_OF_SIZES[name]))
-            return made if name == "numpy.arange" else _as_doubles(made)
-        if name.startswith("numpy.") and self._is_array(old.args):
-            known = _NAMES.get(name.removeprefix("numpy."))
-            if known == "clone":
-                return self._page.expression("{}.clone()", call.args[0].value)
-            return self._call(call, self._page.expression(f"torch.{known}")) if known else None
+        page, name = self._page, self._page.name(old.func)
+        maker = page.was(old.func, Kind.MAKER)
+        first = old.args[0].value if old.args else old
+        if (name in _FROM_ARRAY or maker) and page.was(first, Kind.ARRAY, Kind.TENSOR):
+            dtypes = [page.code(each.value) for each in call.args if each.keyword]
+            dtypes += [f"torch.{page.values(old.func)[0].dtype}"] if maker else []
+            cast = "".join(f".to({each})" for each in dtypes)
+            return page.expression("{}" + cast, call.args[0].value)
+        own = name.removeprefix("numpy.") if name.startswith("numpy.") else ""
+        if own in _OF_SIZES and self._has(old.args, Kind.INT):
+            made = self._call(call, page.expression(f"torch.{own}"))
+            return made if own == "arange" else _as_doubles(made)
+        if own and self._has(old.args, Kind.ARRAY, Kind.TENSOR):
+            if own in ("array", "asarray"):
+                return page.expression("{}.clone()", call.args[0].value)
+            return self._call(call, page.expression(_known(own))) if _known(own) else None
         if isinstance(old.func, cst.Attribute) and isinstance(call.func, cst.Attribute):
             return self._method(old.func, call, call.func)
         return None
@@ -127,14 +121,12 @@ class _Translation(cst.CSTTransformer):
             return arg.with_changes(keyword=cst.Name(_WORDS.get(word, word)))
         value = arg.value
         said = value.raw_value if isinstance(value, cst.SimpleString) else self._page.code(value)
-        dtype = _DTYPES.get(str(said)) if isinstance(value, (cst.SimpleString, cst.Name)) else None
-        return arg.with_changes(value=self._page.expression(f"torch.{dtype}")) if dtype else arg
-
-    def _is_array(self, args: Sequence[cst.Arg]) -> bool:
-        """Whether an array, or a tensor that numpy would take for one, is among the arguments."""
-        return self._has(args, Kind.ARRAY, Kind.TENSOR)
+        is_dtype = isinstance(value, cst.SimpleString) or said in ("float", "int", "bool")
+        dtype = _known(str(said)) if is_dtype else ""
+        return arg.with_changes(value=self._page.expression(dtype)) if dtype else arg
 
     def _has(self, args: Sequence[cst.Arg], *kinds: Kind) -> bool:
+        """Whether such a value is among the arguments, or in one."""
         inside = (each for arg in args[:3] for each in everything(arg.value))
         return any(self._page.was(each, *kinds) for each in inside)
 

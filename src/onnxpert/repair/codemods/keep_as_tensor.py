@@ -1,4 +1,4 @@
-"""`.item()`, `float()` and `int()` of tensors left out: the tensor is a number as it is."""
+"""Values that are taken out of tensors, left in them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,57 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
-from onnxpert.repair.source.page import Page
+from onnxpert.repair.source.page import Page, elements, given
+from onnxpert.repair.source.watching import Kind
 
 _CASTS = {"int": ".to(torch.int64)", "bool": ".to(torch.bool)"}
 
 
-@codemod("keep-as-tensor", cures=("CTL402", "CTL405", "CTL401", "INP123"))
+@codemod(
+    "keep-as-tensor",
+    cures=("CTL402", "CTL405", "CTL401", "INP122", "INP123", "CAP001", "STA301"),
+)
 def keep_as_tensor(page: Page) -> Iterator[Change]:
-    """A tensor of one element computes like the number in it, without leaving the graph."""
-    for node, value in page.methods("item"):
+    """A tensor computes like the numbers in it, and without leaving the graph."""
+    for node, value in page.methods("item", "tolist"):
         if page.is_tensor(value) and not node.args:
-            yield node, _scalar(page, value)
+            yield node, value if page.code(node.func).endswith("tolist") else _scalar(page, value)
     for node in page.calls("float", "int", "bool"):
         value = node.args[0].value if node.args else node
-        if not page.is_tensor(value):
-            continue
-        cast = _CASTS.get(page.name(node.func), "")
-        seen = {each.dtype for each in page.values(value)}
-        if not cast and not all(name.startswith(("float", "bfloat")) for name in seen):
-            cast = ".to(torch.float32)"
-        yield node, _scalar(page, value, cast)
+        if page.is_tensor(value):
+            seen = {each.dtype for each in page.values(value)}
+            floats = all(name.startswith(("float", "bfloat")) for name in seen)
+            cast = _CASTS.get(page.name(node.func), "" if floats else ".to(torch.float32)")
+            yield node, _scalar(page, value, cast)
+    for attribute in page.each(cst.Attribute):
+        if attribute.attr.value == "data" and page.is_tensor(attribute):  # noted where it is read
+            yield attribute, page.expression("{}.detach()", attribute.value)
+    for node in page.each(cst.Call):
+        yield from _made(page, node)
 
 
 def _scalar(page: Page, value: cst.BaseExpression, cast: str = "") -> cst.BaseExpression:
     flat = all(each.shape == () for each in page.values(value))
     return page.expression(("{}" if flat else "{}.reshape(())") + cast, value)
+
+
+def _made(page: Page, node: cst.Call) -> Iterator[Change]:
+    """A tensor that is made anew of tensors, or of a list of them, is a clone or a stack."""
+    values, words = given(node)
+    if len(values) != 1 or words.keys() - {"dtype", "device"}:
+        return
+    cast = "".join(f".to({page.code(each)})" for each in words.values())
+    if page.was(node.func, Kind.MAKER):
+        cast = f".to(torch.{page.values(node.func)[0].dtype})"
+    elif page.name(node.func) not in ("torch.tensor", "torch.as_tensor"):
+        return
+    (value,), parts = values, elements(values[0])
+    if page.is_tensor(value):
+        yield node, page.expression(f"{{}}.detach().clone(){cast}", value)
+    elif parts and all(map(page.is_tensor, parts)):
+        holes = ", ".join(["{}.reshape(())"] * len(parts))
+        yield node, page.expression(f"torch.stack([{holes}]){cast}", *parts)
+    elif page.was(value, Kind.TENSORS):
+        deep = page.values(value)[0].depth > 1
+        rows = f"[torch.stack(each) for each in {page.code(value)}]" if deep else page.code(value)
+        yield node, page.expression(f"torch.stack({rows}){cast}")

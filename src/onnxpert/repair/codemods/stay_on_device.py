@@ -9,7 +9,7 @@ import libcst as cst
 from onnxpert.core.types import Safety
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
-from onnxpert.repair.source.page import Page, given
+from onnxpert.repair.source.page import Page, below, given
 
 
 @codemod("stay-on-device", cures=("CAP004", "INP112"), safety=Safety.UNSAFE)
@@ -35,5 +35,8 @@ def _is_named(page: Page, node: cst.BaseExpression) -> bool:
 
 
 def _parameter(page: Page, node: cst.CSTNode) -> str:
-    """A model that does not run tells nothing of its parameters: the first one has to do."""
-    return page.tensor_parameter(node) or next(iter(page.parameters(node)), "")
+    """The first that was a tensor, or, of a function that never ran so far, the first."""
+    loads = below(page.function(node) or node, cst.Name)
+    tensors = {each.value for each in loads if page.is_tensor(each)}
+    names = page.parameters(node)
+    return next((name for name in names if name in tensors), names[0] if names else "")

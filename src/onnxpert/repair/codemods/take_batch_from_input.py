@@ -21,35 +21,25 @@ _MAKERS = tuple(
 @codemod("take-batch-from-input", cures=("SHP201", "SHP202", "SHP205", "NUM701", "SHP203"))
 def take_batch_from_input(page: Page) -> Iterator[Change]:
     """A batch size that is written as a number only fits the example."""
-    for node, value in page.methods(*_METHODS):
-        first = _sizes(node)[0] if _sizes(node) else None
-        own = {each.shape[:1] for each in page.values(value)}
-        if isinstance(first, cst.Integer) and own == {(first.evaluated_value,)}:
-            size = page.code(value) + ".shape[0]" if isinstance(value, cst.Name) else ""
-            yield from _read(page, [first], size or _size(page, node, first))
+    for node, value in [*page.methods(*_METHODS), *((call, None) for call in page.calls(*_MAKERS))]:
+        given_sizes = given(node)[0]
+        sizes = elements(given_sizes[0]) or given_sizes if given_sizes else []
+        numbers = [each for each in sizes if isinstance(each, cst.Integer)]
+        if not numbers:
+            continue
+        own = {each.shape[:1] for each in page.values(value)} if value is not None else set()
+        if numbers[0] is sizes[0] and own == {(numbers[0].evaluated_value,)}:
+            name = f"{value.value}.shape[0]" if isinstance(value, cst.Name) else ""
+            found = [(numbers[0], name or _size(page, node, numbers[0]))]
+        elif any(page.was(each, Kind.INT) for each in sizes):  # another size is read already
+            continue
         else:
-            yield from _open(page, node)
-    for node in page.calls(*_MAKERS):
-        yield from _open(page, node)
-
-
-def _open(page: Page, node: cst.Call) -> Iterator[Change]:
-    """The one number among the sizes that is an open size; of two, nobody knows which."""
-    numbers = [each for each in _sizes(node) if isinstance(each, cst.Integer)]
-    found = [n for n in numbers if n.evaluated_value > 1 and _size(page, node, n)]
-    read = any(page.was(each, Kind.INT) for each in _sizes(node))  # another size is, already
-    if found and not read:
-        yield from _read(page, found, _size(page, node, found[0]))
-
-
-def _read(page: Page, numbers: list[cst.Integer], size: str) -> Iterator[Change]:
-    if size and len(numbers) == 1:
-        yield numbers[0], page.expression(size)
-
-
-def _sizes(node: cst.Call) -> list[cst.BaseExpression]:
-    values, _ = given(node)
-    return elements(values[0]) or values if values else []
+            found = [
+                (each, _size(page, node, each)) for each in numbers if each.evaluated_value > 1
+            ]
+        sized = [(number, size) for number, size in found if size]
+        if len(sized) == 1:  # of two, nobody knows which
+            yield sized[0][0], page.expression(sized[0][1])
 
 
 def _size(page: Page, node: cst.Call, number: cst.Integer) -> str:

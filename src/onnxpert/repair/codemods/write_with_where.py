@@ -29,7 +29,9 @@ def _chosen(page: Page, node: Any, target: cst.CSTNode, value: str) -> Iterator[
     mask = target.slice[0].slice if len(target.slice) == 1 else None
     if not isinstance(mask, cst.Index) or not _is_mask(page, mask.value):
         return
-    whole: Any = page.expression(value, node.value).visit(_Whole(page, mask.value))
+    # torch.where reads the same places of both: `x` for `x[mask]`
+    said = page.code(page.expression(value, node.value))
+    whole = page.expression(said.replace(f"[{page.code(mask.value)}]", ""))
     ranks = [{len(seen.shape) for seen in page.values(each)} for each in (target.value, mask.value)]
     axes = ", None" * (max(ranks[0]) - max(ranks[1])) if all(ranks) else ""
     test = page.expression(f"{{}}[...{axes}]", mask.value) if axes else mask.value
@@ -45,18 +47,3 @@ def _is_mask(page: Page, node: cst.BaseExpression) -> bool:
     if not seen and isinstance(node, cst.UnaryOperation):
         return _is_mask(page, node.expression)
     return bool(seen) and all(each.dtype == "bool" and each.shape for each in seen)
-
-
-class _Whole(cst.CSTTransformer):
-    """`y` for `y[mask]`: torch.where reads the same places of both."""
-
-    def __init__(self, page: Page, mask: cst.BaseExpression) -> None:
-        super().__init__()
-        self._page = page
-        self._mask = page.code(mask)
-
-    def leave_Subscript(  # noqa: N802 - the name is libcst's
-        self, original_node: cst.Subscript, updated_node: cst.Subscript
-    ) -> cst.BaseExpression:
-        inside = [self._page.code(each.slice) for each in original_node.slice]
-        return updated_node.value if inside == [self._mask] else updated_node

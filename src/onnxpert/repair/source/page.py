@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -36,15 +36,12 @@ class Page:
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         return _parsed(self.content).parents.get(node)
 
-    def above(self, node: cst.CSTNode, kind: type[N]) -> N | None:
-        """The innermost node of that kind around this one."""
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """The innermost one around it."""
         found = self.parent(node)
-        while found is not None and not isinstance(found, kind):
+        while found is not None and not isinstance(found, cst.FunctionDef):
             found = self.parent(found)
         return found
-
-    def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
-        return self.above(node, cst.FunctionDef)
 
     def line(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
         """The line that is this statement and nothing else, None where it shares one."""
@@ -103,16 +100,22 @@ class Page:
         return self.was(node, Kind.TENSOR)
 
     def where(
-        self, whole: cst.Name, test: cst.BaseExpression, new: cst.BaseExpression
+        self, whole: cst.Name, test: cst.BaseExpression, new: cst.BaseExpression, name: str = ""
     ) -> cst.SimpleStatementLine:
-        """The assignment of a tensor with something new where a test is true.
+        """The assignment of a tensor, by this name, with something new where a test is true.
 
         Of truth values it is said with `|` and `&`: runtimes have no Where for them."""
         signs = {"True": "{} | {}", "False": "{} & ~{}"}
         said, truth = self.code(new), {each.dtype for each in self.values(whole)} == {"bool"}
+        name = name or whole.value
         if truth and said in signs:
-            return self.statement(f"{whole.value} = {signs[said]}", whole, test)
-        return self.statement(f"{whole.value} = torch.where({{}}, {{}}, {{}})", test, new, whole)
+            return self.statement(f"{name} = {name} {signs[said][3:]}", test)
+        return self.statement(f"{name} = torch.where({{}}, {{}}, {name})", test, new)
+
+    def fresh(self, node: cst.CSTNode, name: str, made: Set[str] = frozenset()) -> str:
+        """A name that the function around a node does not use, nor what was just made."""
+        used = made | names_in(self.function(node) or self.tree)
+        return name if name not in used else self.fresh(node, f"{name}_", made)
 
     def parameters(self, node: cst.CSTNode) -> list[str]:
         """Of the function around it, without `self`."""
@@ -122,13 +125,6 @@ class Page:
         given = (*function.params.posonly_params, *function.params.params)
         names = [each.name.value for each in (*given, *function.params.kwonly_params)]
         return [name for name in names if name != "self"]
-
-    def tensor_parameter(self, node: cst.CSTNode) -> str:
-        """The first parameter of the enclosing function that was a tensor, "" if none was."""
-        names, function = self.parameters(node), self.function(node)
-        loads = below(function, cst.Name) if function else ()
-        tensors = {each.value for each in loads if self.is_tensor(each)}
-        return next((name for name in names if name in tensors), "")
 
     def each(self, kind: type[N]) -> Iterator[N]:
         """Nodes inside functions other than constructors, in the order of the source."""
@@ -201,6 +197,27 @@ def everything(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 def below(node: cst.CSTNode, kind: type[N]) -> Iterator[N]:
     """Those of one kind."""
     return (each for each in everything(node) if isinstance(each, kind))
+
+
+def names_in(node: cst.CSTNode) -> set[str]:
+    """The variables; names of attributes and of arguments are none."""
+    if isinstance(node, cst.Name):
+        return {node.value}
+    inside = [node.value] if isinstance(node, (cst.Attribute, cst.Arg)) else node.children
+    return {name for each in inside for name in names_in(each)}
+
+
+def small(node: cst.CSTNode | None) -> Iterator[cst.CSTNode]:
+    """The small statements of a branch or a line; any other statement as it is."""
+    if isinstance(node, cst.Else):
+        yield from small(node.body)
+    elif isinstance(node, cst.IndentedBlock):
+        for each in node.body:
+            yield from small(each)
+    elif isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+        yield from node.body
+    elif node is not None:
+        yield node
 
 
 def dotted(node: cst.CSTNode | None) -> str:

@@ -28,12 +28,6 @@ def read(path: Path) -> Text:
     return Text(path, raw.decode(encoding), encoding)
 
 
-def newline(content: str) -> str:
-    """The line end that the file uses."""
-    first = content.find("\n")
-    return "\r\n" if first > 0 and content[first - 1] == "\r" else "\n"
-
-
 def write(text: Text, content: str) -> None:
     """In place of the old one at once, with its mode and encoding; never half of it."""
     place = Path(os.path.realpath(text.path))

@@ -28,13 +28,15 @@ class Kind(StrEnum):
     BOOL = "bool"
     LAYER = "layer"
     TENSORS = "tensors"
+    MAKER = "maker"
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A value that was there: of a tensor also its shape and dtype, of a layer its weights' dtype,
-    of a list that holds nothing but tensors how deep in lists they are."""
+    of torch.FloatTensor and its kin the dtype of what they make, of a list that holds nothing but
+    tensors how deep in lists they are."""
 
     kind: Kind
     shape: tuple[int, ...] = ()
@@ -70,6 +72,9 @@ def _seen(value: Any, inputs: Mapping[int, tuple[int, ...]]) -> Seen:
     if isinstance(value, torch.nn.Module):
         weight = next(iter(value.parameters()), None)
         return Seen(Kind.LAYER, dtype=str(weight.dtype)[6:] if weight is not None else "")
+    if value is torch.Tensor or isinstance(value, type(torch.FloatTensor)):
+        made = torch.get_default_dtype() if value is torch.Tensor else value.dtype
+        return Seen(Kind.MAKER, dtype=str(made)[6:])
     if isinstance(value, (np.ndarray, np.generic)):
         return Seen(Kind.ARRAY, tuple(value.shape), str(value.dtype))
     if isinstance(value, (list, tuple)) and 0 < len(value) <= _FEW:

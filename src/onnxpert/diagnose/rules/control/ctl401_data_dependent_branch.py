@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import Asked, CaptureFailed, Hit, Severity
+from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity
 from onnxpert.diagnose.causes import blockers, severity
 from onnxpert.diagnose.rule import rule
 
@@ -56,9 +56,26 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
     Not repaired.
     """
     for blocker in blockers(failed, Asked.BRANCH):
+        differ = _difference(failed, blocker.location)
         yield Hit(
-            "Python branches on the value of a tensor",
+            f"Python branches on the value of a tensor, and {differ}"
+            if differ
+            else "Python branches on the value of a tensor",
             at=blocker.location,
             severity=severity(failed),
-            help="use torch.where for values, or torch.cond(predicate, true_fn, false_fn, operands)",
+            help="have both sides return the same number of results, each of one type and one number "
+            "of dimensions: an output of a file has no other"
+            if differ
+            else "use torch.where for values, or torch.cond(predicate, true_fn, false_fn, operands)",
         )
+
+
+def _difference(failed: CaptureFailed, place: Location | None) -> str:
+    """What the sides of the branch at a place have not in common, if that is what was in the way."""
+    for _, failure in failed.attempts:
+        at = failure.location
+        if failure.kind != "SidesDifferError" or at is None or place is None:
+            continue
+        if (at.file, at.line) == (place.file, place.line):
+            return failure.text
+    return ""

@@ -1,9 +1,10 @@
-"""A branch on data that the file has both sides of."""
+"""A branch on data or sizes that the file has both sides of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpert.core.source import is_library
 from onnxpert.core.types import Captured, Hit, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -12,7 +13,8 @@ from onnxpert.diagnose.rule import rule
 def branch_in_file(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Tells of every `if` on the value of a tensor that became an `If` of the file.
+    Tells of every `if` on the value of a tensor, or on a dynamic size, that became an `If` of the
+    file.
 
     ## Why it matters
     Nothing is wrong: the file decides as Python does. But each branch costs the runtime its
@@ -52,9 +54,16 @@ def branch_in_file(captured: Captured) -> Iterator[Hit]:
     Done by itself, and proven on both sides.
     """
     for branch in captured.branches:
+        at = branch.location
         if branch.about_data:
             yield Hit(
                 "Python branches on the value of a tensor, and the file has both sides",
-                at=branch.location,
+                at=at,
                 help="use torch.where, if the target takes no If",
+            )
+        elif at is not None and not is_library(at.file):
+            yield Hit(
+                "Python branches on a size, and the file has both sides",
+                at=at,
+                help="keep to sizes on one side of it, if the target takes no If",
             )

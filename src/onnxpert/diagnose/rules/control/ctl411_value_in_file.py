@@ -63,7 +63,10 @@ def value_in_file(captured: Captured) -> Iterator[Hit]:
     lines = {(place.file, place.line) for place in places if place is not None}
     for read in captured.reads:
         at = read.location
-        if read.asked is not Asked.TEXT and at is not None and (at.file, at.line) not in lines:
+        if read.asked is Asked.TEXT or at is None:
+            continue
+        # A list that a comprehension goes through is no part of the condition in it.
+        if (at.file, at.line) not in lines or read.asked is Asked.NUMPY:
             yield Hit(
                 _SEEN.get(read.asked, _NUMBER),
                 at=at,

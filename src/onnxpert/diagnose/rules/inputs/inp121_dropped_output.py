@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpert.core.surrounding import returned
 from onnxpert.core.types import Captured, Hit, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -53,13 +54,13 @@ def dropped_output(captured: Captured) -> Iterator[Hit]:
     if not outputs:
         yield Hit(
             "the model returns no tensor, so the file would have no output",
-            at=captured.loaded.source if captured.loaded else None,
+            at=returned(captured.loaded.source) if captured.loaded else None,
             help="return the tensors that the file shall give",
             severity=Severity.ERROR,
         )
     for name, kind in captured.dropped if outputs else ():
         yield Hit(
             f"the output {name or 'of the model'} is a {kind}, and the file leaves it out",
-            at=captured.loaded.source if captured.loaded else None,
+            at=returned(captured.loaded.source) if captured.loaded else None,
             help="return tensors, and keep names and settings beside the model",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpert.core.surrounding import returned
 from onnxpert.core.types import Captured, Hit, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -55,6 +56,6 @@ def constant_output(captured: Captured) -> Iterator[Hit]:
         if isinstance(value, (bool, int, float)):
             yield Hit(
                 f"the output {name} is the number {value!r} whatever the input",
-                at=captured.loaded.source if captured.loaded else None,
+                at=returned(captured.loaded.source) if captured.loaded else None,
                 help="make the dimension dynamic if it is a size, or leave it out",
             )

@@ -55,9 +55,8 @@ def undetermined_sign(verified: Verified) -> Iterator[Hit]:
     The model is then made to choose so too, and everything that follows from it must be equal.
     """
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
-    rows = failed or [row for row in verified.rows if row.choices]
-    rows = [row for row in rows if failed or row.choices != (Choice.ROUNDING,)]
-    if not rows or not all(set(row.choices) - {Choice.ROUNDING} == {Choice.SIGN} for row in rows):
+    rows = [row for row in failed or verified.rows if Choice.SIGN in row.choices]
+    if not rows or not all(row.choices for row in failed):
         return
     place = verified.divergence.location if verified.divergence else verified.location
     names = ", ".join(dict.fromkeys(row.output for row in rows))

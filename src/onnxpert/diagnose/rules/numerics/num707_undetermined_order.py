@@ -8,19 +8,21 @@ from onnxpert.core.types import Choice, Hit, Severity, Verdict, Verified
 from onnxpert.diagnose.rule import rule
 
 
-@rule("NUM707", "undetermined-order", reads=Verified, severity=Severity.ERROR, since="0.2")
+@rule("NUM707", "undetermined-order", reads=Verified, severity=Severity.WARNING, since="0.2")
 def undetermined_order(verified: Verified) -> Iterator[Hit]:
     """
     ## What it does
-    Finds results that are the model's own once equal elements are named in the order they stand in.
+    Finds results that are the model's own once equal elements are named in the order they stand in,
+    or nearly equal ones by the file's last digits.
 
     ## Why it matters
     Of several equal elements, `topk`, `sort`, `kthvalue`, `median` and `mode` may name any: torch
     promises nothing, and gives other places on another device or in its next release. A file names
     the first. Scores that are cut off (`relu`, `clamp`, a sigmoid that is full) have many equals, and
-    so do those of rows that are masked out before they are scored: there they may differ in their
-    last digit, which is another one with every library that adds up in another order. What such
-    digits decide is no error: the model is given the file's, and everything else must be equal.
+    so do those of rows that are masked out before they are scored, and of a model that is not trained
+    yet: there they may differ in their last digit, which is another one with every library that adds
+    up in another order. None of this is an error, but whoever compares the file with torch sees other
+    elements named. The model is made to choose as the file does, and everything else must be equal.
 
     ## Example
     ```python
@@ -51,10 +53,9 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
     ```
 
     ## Repair safety
-    Not repaired. With `undetermined="allow"` (`--undetermined allow`) the file may name the first of
-    them: the model is then made to do so too, and everything that follows from it must be equal.
+    Not repaired: which of them is wanted is the author's to say.
     """
-    rows = [row for row in verified.rows if row.choices]
+    rows = [row for row in verified.rows if {Choice.ORDER, Choice.ROUNDING} & set(row.choices)]
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
     found = verified.divergence
     if found is not None and found.by_rounding and not all(row.choices for row in failed):
@@ -63,32 +64,21 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
             at=found.location,
             help="give them scores that differ, or compute behind them what no order changes",
             notes=(f"the file differs at {failed[0].case}: output {failed[0].output}",),
+            severity=Severity.ERROR,
         )
-        return
-    place = found.location if found else verified.location
-    names = ", ".join(dict.fromkeys(row.output for row in rows))
-    if not failed and any(row.choices == (Choice.ROUNDING,) for row in rows):
+    elif rows and not failed:
+        names = ", ".join(dict.fromkeys(row.output for row in rows))
+        equal = any(Choice.ORDER in row.choices for row in rows)
+        near = any(Choice.ROUNDING in row.choices for row in rows)
         yield Hit(
-            f"in {names}, the last digits of nearly equal values decide, which every library rounds "
-            "its own way",
-            at=place,
-            help="nothing is to be done: all that follows from the file's digits is proven",
-            severity=Severity.WARNING,
+            f"in {names}, {_WHAT[equal, near]}",
+            at=verified.location,
+            help="is it the same to you which are taken? All that follows from it is proven; if not, "
+            "sort with stable=True, or give them scores that differ",
         )
-        return
-    if not any(Choice.ORDER in row.choices for row in rows):
-        return
-    if not failed:
-        yield Hit(
-            f"in {names}, the first of several equal elements is named, which torch need not do",
-            at=place,
-            help="is it the same to you? All that follows from it is proven",
-            severity=Severity.WARNING,
-        )
-    elif all(row.choices for row in failed):
-        yield Hit(
-            f"in {names}, torch names other ones of several equal elements than the file",
-            at=place,
-            help="sort with stable=True and take the first, or let the file choose with "
-            'undetermined="allow"',
-        )
+
+
+_EQUAL = "the first of several equal elements is named, which torch need not do"
+_NEAR = "the last digits of nearly equal values decide, which every library rounds its own way"
+# By whether elements are equal, and whether some are nearly so.
+_WHAT = {(True, False): _EQUAL, (False, True): _NEAR, (True, True): f"{_NEAR}, and {_EQUAL}"}

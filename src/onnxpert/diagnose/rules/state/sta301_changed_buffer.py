@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.source import of_meta
 from onnxpert.core.types import Captured, Hit, InputKind, Severity
 from onnxpert.diagnose.fixpoint import settles
-from onnxpert.diagnose.flow import reaches_output, writes
+from onnxpert.diagnose.flow import Change, changes, reaches_output
 from onnxpert.diagnose.rule import rule
 
 
@@ -60,27 +59,31 @@ def changed_buffer(captured: Captured) -> Iterator[Hit]:
     Not repaired by itself, for it changes the signature: `state="io"` makes the buffer an input and
     an output of the file, and `onnxpert.Stateful` feeds it back.
     """
-    for index, node in writes(captured):
-        entry = captured.inputs[index]
-        if entry.kind in (InputKind.USER, InputKind.CONSTANT):
+    for change in changes(captured):
+        if change.kind in (InputKind.USER, InputKind.CONSTANT):
             continue
-        if entry.name.endswith("num_batches_tracked"):  # a count for training, which is said there
+        if change.name.endswith("num_batches_tracked"):  # a count for training, said there
             continue
-        matters = reaches_output(captured, index)
-        if matters and settles(captured, index):
-            yield Hit(
-                f"forward writes the {entry.kind.value} {entry.name}, the same every time; the file "
-                "holds what it becomes",
-                at=of_meta(node.meta),
-                help="nothing to do; written once, in __init__, it would cost nothing in each call",
-                severity=Severity.INFO,
-            )
-            continue
+        yield from _hits(captured, change)
+
+
+def _hits(captured: Captured, change: Change) -> Iterator[Hit]:
+    what, index = f"{change.kind.value} {change.name}", change.index
+    matters = index is not None and reaches_output(captured, index)
+    if index is not None and matters and settles(captured, index):
         yield Hit(
-            f"forward changes the {entry.kind.value} {entry.name}"
+            f"forward writes the {what}, the same every time; the file holds what it becomes",
+            at=change.places[0],
+            help="nothing to do; written once, in __init__, it would cost nothing in each call",
+            severity=Severity.INFO,
+        )
+        return
+    for place in change.places:
+        yield Hit(
+            f"forward changes the {what}"
             + (", and the result depends on it" if matters else "; the file leaves the change out"),
-            at=of_meta(node.meta),
-            help=f'export with state="io", which makes {entry.name} an input and an output, or make it '
-            "an argument of forward and return its new value",
+            at=place,
+            help=f'export with state="io", which makes {change.name} an input and an output, or make '
+            "it an argument of forward and return its new value",
             severity=None if matters else Severity.WARNING,
         )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.source import of_meta
 from onnxpert.core.types import Captured, Hit, InputKind, Severity
-from onnxpert.diagnose.flow import writes
+from onnxpert.diagnose.flow import changes
 from onnxpert.diagnose.rule import rule
 
 
@@ -53,11 +52,10 @@ def changed_input(captured: Captured) -> Iterator[Hit]:
     Not repaired by itself: return the changed tensor if the caller needs it, or export with
     `state="io"`, which makes it an output.
     """
-    for index, node in writes(captured):
-        entry = captured.inputs[index]
-        if entry.kind is InputKind.USER:
+    for change in changes(captured):
+        for place in change.places if change.kind is InputKind.USER else ():
             yield Hit(
-                f"forward changes its input {entry.name} in place; the file does not",
-                at=of_meta(node.meta),
-                help=f"return {entry.name} as an output if the caller needs the new values",
+                f"forward changes its input {change.name} in place; the file does not",
+                at=place,
+                help=f"return {change.name} as an output if the caller needs the new values",
             )

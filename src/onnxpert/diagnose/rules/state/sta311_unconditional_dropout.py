@@ -53,7 +53,8 @@ def unconditional_dropout(captured: Captured) -> Iterator[Hit]:
     `randomness="allow"` it is a warning, and the distribution of the results is proven.
     """
     for node, layer in switched_on(captured):
-        if "dropout" in layer.name and not layer.training:
+        # A batch norm by the batch's own statistics has a page of its own.
+        if layer.name != "batch_norm" and not layer.training:
             yield Hit(
                 f"{layer.name} is on although the model is in evaluation mode",
                 at=of_meta(node.meta),

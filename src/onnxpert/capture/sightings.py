@@ -1,0 +1,278 @@
+"""What a call of the model was seen to do, line by line: an eager run, which no capture can fail.
+
+A graph knows its own calls. Where many lines became one loop, or another strategy read the bytecode, the
+lines are gone; where nothing could follow the model, they were never met. Here each is noted as it runs.
+`Tag` and a storage's `_cdata` are torch's own; tried on torch 2.13 and 2.15."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import torch
+from torch import fx
+from torch._ops import HigherOrderOperator
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from onnxpert.capture.deeds import Deeds
+from onnxpert.capture.entering import tensor_names
+from onnxpert.capture.flat import Flat, fed, fed_copies, owner
+from onnxpert.capture.holder import Recorded
+from onnxpert.capture.places import user_frames
+from onnxpert.capture.reads import condition
+from onnxpert.capture.state import untouched
+from onnxpert.capture.surroundings import module_paths
+from onnxpert.core.bodies import is_custom, qualified
+from onnxpert.core.rarities import is_rare
+from onnxpert.core.source import location, ownership
+from onnxpert.core.types import (
+    Asked,
+    Blocker,
+    Captured,
+    Done,
+    InputKind,
+    Loaded,
+    Location,
+    Read,
+    Sight,
+    Sighting,
+    replace,
+)
+
+aten = torch.ops.aten
+_READS = frozenset(
+    {aten._local_scalar_dense.default, aten.is_nonzero.default, aten.equal.default}
+)
+# What hands a tensor's memory to something that is not torch, without a call that is dispatched.
+_ARRAYS = frozenset({"numpy", "__array__", "tolist"})
+_INDEXING = frozenset({aten.index.Tensor, aten._unsafe_index.Tensor})
+_DIFFERENTIATING = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward)
+_USER = 3
+# Torch's own Python that asks on its own account: what a distribution is given, what a layer is.
+_ASKING = tuple(
+    os.sep + os.path.join("torch", name) + os.sep for name in ("distributions", "nn", "optim")
+)
+
+
+def with_sightings(captured: Captured, blockers: Sequence[Blocker] = ()) -> Captured:
+    """The capture, and what a call of the model itself was seen to do at lines of the user's."""
+    if captured.loaded is None:
+        return captured
+    seen = _watched(captured.loaded)
+    known = {_line(one.location) for one in (*captured.reads, *blockers)}
+    reads = [one for one in seen.reads if _line(one.location) not in known]
+    told = {(one.deed, one.what, _line(one.location)) for one in captured.done}
+    named = {one.what for one in captured.done}
+    done = [
+        one
+        for one in seen.done
+        if (one.deed, one.what, _line(one.location)) not in told
+        and not (one.guessed and one.what in named)
+    ]
+    written = [name for name in seen.written if name not in captured.written]
+    return replace(  # type: ignore[no-any-return]
+        captured,
+        reads=(*captured.reads, *reads),
+        seen=tuple(seen.others),
+        done=(*captured.done, *done),
+        written=(*captured.written, *written),
+    )
+
+
+def unmet(loaded: Loaded) -> Captured:
+    """A model that not even a scout gets through: no graph, and all that is seen of it beside."""
+    graph = fx.Graph()
+    graph.output((0,))  # something: that a model gives nothing is an error of its own
+    return Captured(Recorded(graph), (), "scout", loaded=loaded)
+
+
+def _line(at: Location | None) -> tuple[str, int] | None:
+    return None if at is None else (at.file, at.line)
+
+
+def _watched(loaded: Loaded) -> Sights:
+    module = owner(loaded.module)
+    values = fed_copies(loaded)
+    sights = Sights(module)
+    for leaf, value in zip(fed(loaded), values, strict=True):
+        sights.enter(leaf.name, value)
+    if module is None or isinstance(module, torch.jit.ScriptModule):
+        return sights
+    deeds = Deeds(module, lambda: sights.modules[-1])
+    with ExitStack() as stack:
+        changes = stack.enter_context(untouched(module, buffers=True))
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(torch.random.fork_rng([]))
+        stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(suppress(Exception))  # what it raises has been told
+        stack.enter_context(deeds.watching())
+        stack.enter_context(module_paths(sights, module))
+        stack.enter_context(_Calls(sights))
+        stack.enter_context(_Dispatched(sights))
+        Flat(loaded)(*values)
+    sights.written = tuple(changes.attributes)
+    sights.done = deeds.done(changes.attributes, changes.owners)
+    return sights
+
+
+class Sights:
+    """What was seen, each thing once per line; and which memory holds what the inputs decide."""
+
+    def __init__(self, module: torch.nn.Module | None) -> None:
+        self.reads: list[Read] = []
+        self.others: list[Sighting] = []
+        self.done: tuple[Done, ...] = ()
+        self.written: tuple[str, ...] = ()
+        self.modules = [""]  # which part of the model is running
+        self.inside = 0  # in how many operators of somebody's own
+        self._known: set[tuple[Any, ...]] = set()
+        self._decided: set[int] = set()  # storages of which the inputs, or chance, decide
+        self._owners: dict[int, tuple[InputKind, str]] = {}
+        named = tensor_names(module)
+        for tensor in (*module.parameters(), *module.buffers()) if module is not None else ():
+            if (key := _memory(tensor)) is not None and id(tensor) in named:
+                self._owners[key] = named[id(tensor)]
+        self._left = False  # whether Python has values: what it makes tensors of may hold them
+
+    def enter(self, name: str, value: Any) -> None:
+        if isinstance(value, torch.Tensor) and (key := _memory(value)) is not None:
+            self._decided.add(key)
+            self._owners[key] = InputKind.USER, name
+
+    def is_decided(self, given: Any) -> bool:
+        """Whether the value of something differs from call to call."""
+        return any(_memory(each) in self._decided for each in _tensors(given))
+
+    def read(self, asked: Asked) -> None:
+        self._left = True
+        self.note(asked, "")
+
+    def called(self, func: Any, given: Any, out: Any) -> None:
+        """An operator has run."""
+        decided = self.is_decided(given) or _draws(func)
+        if func is aten.lift_fresh.default:
+            decided = decided or self._left
+        held = {_memory(each) for each in _tensors(given)}
+        for written in _written(func, *given):
+            owner = self._owners.get(_memory(written) or 0)
+            if owner is not None:
+                self.note(Sight.WRITE, owner[1], owner[0])
+                self._decided.add(_memory(written) or 0)
+            elif decided and (key := _memory(written)) is not None:
+                self._decided.add(key)
+        for each in _tensors(out):
+            key = _memory(each)
+            if key is not None and decided:
+                self._decided.add(key)
+            elif key is not None and key not in held:
+                self._decided.discard(key)  # memory that is used again
+        if decided and _is_sized_by_data(func, given[0]):
+            self.note(Sight.SIZE, str(func.overloadpacket.__name__))
+        if is_custom(func):
+            self.note(Sight.OPERATOR, qualified(func))
+        elif is_rare(name := str(func.overloadpacket.__name__)):
+            self.note(Sight.RARE, name.strip("_"))
+
+    def note(self, kind: Asked | Sight, name: str, owner: InputKind | None = None) -> None:
+        frames = user_frames()
+        if not frames or ownership(frames[-1][0]) != _USER or self.inside or _is_torchs_own():
+            return
+        at = location(frames, self.modules[-1])
+        key = (kind, name, frames[-1][0], frames[-1][1])
+        if key in self._known or at is None:
+            return
+        self._known.add(key)
+        if isinstance(kind, Asked):
+            asked = kind if kind is Asked.NUMPY else condition(at) or kind
+            self.reads.append(Read(asked, at))
+        else:
+            self.others.append(Sighting(kind, name, at, owner))
+
+
+class _Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self, sights: Sights) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._sights = sights
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        sights = self._sights
+        if func in _READS and sights.is_decided(args):
+            sights.read(Asked.NUMBER if func is _LOCAL else Asked.BRANCH)
+        sights.inside += 1
+        try:
+            out = func(*args, **kwargs)
+        finally:
+            sights.inside -= 1
+        if not isinstance(func, HigherOrderOperator):
+            sights.called(func, (args, kwargs), out)
+        return out
+
+
+_LOCAL = aten._local_scalar_dense.default
+
+
+class _Calls(TorchFunctionMode):
+    """Sees the calls that never reach the dispatcher."""
+
+    def __init__(self, sights: Sights) -> None:
+        super().__init__()
+        self._sights = sights
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if getattr(func, "__name__", "") in _ARRAYS and self._sights.is_decided(args[:1]):
+            self._sights.read(Asked.NUMPY)
+        if func in _DIFFERENTIATING:
+            self._sights.note(Sight.GRADIENT, func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def _tensors(tree: Any) -> list[torch.Tensor]:
+    return [each for each in pytree.tree_leaves(tree) if isinstance(each, torch.Tensor)]
+
+
+def _memory(tensor: torch.Tensor) -> int | None:
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (NotImplementedError, RuntimeError):  # a sparse one has several
+        return None
+
+
+def _draws(func: Any) -> bool:
+    return torch.Tag.nondeterministic_seeded in getattr(func, "tags", ())
+
+
+def _written(func: Any, args: Any, kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
+    schema = getattr(func, "_schema", None)
+    if schema is None or not schema.is_mutable:
+        return
+    for index, argument in enumerate(schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            given = args[index] if index < len(args) else kwargs.get(argument.name)
+            yield from _tensors(given)
+
+
+def _is_sized_by_data(func: Any, args: Any) -> bool:
+    if func in _INDEXING:
+        kinds = (torch.bool, torch.uint8)
+        return any(each.dtype in kinds for each in _tensors(args[1]))
+    return torch.Tag.dynamic_output_shape in getattr(func, "tags", ())
+
+
+def _is_torchs_own() -> bool:
+    """Whether torch asks on its own account, before any other code does."""
+    frame = sys._getframe(2)
+    while frame is not None and not ownership(frame.f_code.co_filename):
+        if any(part in frame.f_code.co_filename for part in _ASKING):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False

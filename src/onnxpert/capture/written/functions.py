@@ -1,0 +1,154 @@
+"""Python's own functions, where what they are given is not there until a run of the file."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from onnxpert.capture.written import sequences
+from onnxpert.capture.written.held import SYMBOLS, Grown
+from onnxpert.capture.written.sequences import Steps, steps
+from onnxpert.capture.written.units import Variables
+
+if TYPE_CHECKING:
+    from onnxpert.capture.written.flow import Flow
+
+Function = Callable[..., Any]
+_sym: Any = torch  # whose functions of symbols have no types
+
+
+class Functions:
+    """What rewritten code calls by the names of Python's."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+
+    def table(self) -> Mapping[Any, Function]:
+        return {
+            builtins.range: sequences.counted,
+            builtins.zip: sequences.zipped,
+            builtins.enumerate: sequences.numbered,
+            builtins.reversed: sequences.backwards,
+            builtins.len: _length,
+            builtins.int: _whole,
+            builtins.float: _fraction,
+            builtins.bool: self._truth,
+            builtins.list: self._list,
+            builtins.tuple: self._tuple,
+            builtins.sum: self._sum,
+            builtins.min: self._min,
+            builtins.max: self._max,
+            builtins.any: self._any,
+            builtins.all: self._all,
+        }
+
+    def _truth(self, value: Any = False) -> Any:
+        truth = self._flow.truth(value)
+        return truth if isinstance(truth, bool) else flag(truth)
+
+    def _list(self, over: Any = ()) -> Any:
+        found = steps(over)
+        if isinstance(over, Grown):
+            return over.copy()
+        if found is None:
+            return list(over)
+        items: list[list[Any]] = [[]]
+
+        def body(item: Any) -> None:
+            items[0].append(item)
+
+        def put(values: Sequence[Any]) -> None:
+            items[0] = values[0]
+
+        self._flow.through(found, body, None, Variables(lambda: (items[0],), put))
+        return items[0]
+
+    def _tuple(self, over: Any = ()) -> Any:
+        return tuple(over) if steps(over) is None else self._list(over)
+
+    def _sum(self, over: Any, start: Any = 0) -> Any:
+        found = steps(over)
+        if found is None:
+            return sum(over, start)
+        total = [start]
+
+        def body(item: Any) -> None:
+            total[0] = total[0] + item
+
+        def put(values: Sequence[Any]) -> None:
+            total[0] = values[0]
+
+        self._flow.through(found, body, None, Variables(lambda: (total[0],), put))
+        return total[0]
+
+    def _any(self, over: Any) -> Any:
+        return self._quantified(over, False)
+
+    def _all(self, over: Any) -> Any:
+        return self._quantified(over, True)
+
+    def _quantified(self, over: Any, goes_on: bool) -> Any:
+        if isinstance(over, Grown):
+            return over.rows.all() if goes_on else over.rows.any()
+        if steps(over) is not None:
+            return self._quantified(self._list(over), goes_on)
+        parts = [lambda item=item: item for item in over]
+        return self._truth(self._flow.in_turn(parts, goes_on)) if parts else goes_on
+
+    def _min(self, *values: Any, **options: Any) -> Any:
+        return self._extreme(builtins.min, torch.sym_min, values, options)
+
+    def _max(self, *values: Any, **options: Any) -> Any:
+        return self._extreme(builtins.max, torch.sym_max, values, options)
+
+    def _extreme(self, plain: Function, symbolic: Function, values: Any, options: Any) -> Any:
+        if len(values) == 1 and isinstance(values[0], Grown) and not options:
+            rows = values[0].rows
+            return rows.amin(0) if plain is builtins.min else rows.amax(0)
+        many = list(values[0]) if len(values) == 1 else list(values)
+        if options or not any(isinstance(one, (torch.Tensor, *SYMBOLS)) for one in many):
+            return plain(*values, **options)
+        best = many[0]
+        for other in many[1:]:
+            if isinstance(best, torch.Tensor) or isinstance(other, torch.Tensor):
+                better = other < best if plain is builtins.min else other > best
+                best = self._flow.chosen(better, lambda o=other: o, lambda b=best: b)
+            else:
+                best = symbolic(best, other)
+        return best
+
+
+def flag(truth: Any) -> Any:
+    """A truth value that is handed on like any tensor."""
+    return (
+        _sym.scalar_tensor(truth, dtype=torch.bool) if isinstance(truth, torch.SymBool) else truth
+    )
+
+
+def _length(over: Any) -> Any:
+    if isinstance(over, (Grown, Steps)):
+        return over.count
+    if isinstance(over, torch.Tensor) and over.dim():
+        return over.shape[0]
+    return len(over)
+
+
+def _whole(*values: Any) -> Any:
+    if len(values) != 1:
+        return int(*values)
+    value = values[0].item() if isinstance(values[0], torch.Tensor) else values[0]
+    if isinstance(value, torch.SymBool):
+        return _sym.sym_ite(value, 1, 0)
+    return _sym.sym_int(value) if isinstance(value, (torch.SymInt, torch.SymFloat)) else int(value)
+
+
+def _fraction(*values: Any) -> Any:
+    value = values[0].item() if values and isinstance(values[0], torch.Tensor) else values
+    if not isinstance(value, tuple):
+        return _sym.sym_float(value) if isinstance(value, SYMBOLS) else float(value)
+    if value and isinstance(value[0], (torch.SymInt, torch.SymFloat)):
+        return _sym.sym_float(value[0])
+    return float(*value)

@@ -1,0 +1,78 @@
+"""`(n := value)` said as an assignment in front of the statement that it stands in."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from onnxpert.capture.written.exits import UnwritableError
+
+class Naming(ast.NodeTransformer):
+    """Only where the value is worked out whatever else happens."""
+
+    def __init__(self) -> None:
+        self._named: list[ast.stmt] = []
+
+    def function(self, node: ast.FunctionDef) -> None:
+        node.body = self._block(node.body)
+
+    def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        return [made for one in statements for made in self._statement(one)]
+
+    def _statement(self, one: ast.stmt) -> list[ast.stmt]:
+        outer, self._named = self._named, []
+        for name, value in ast.iter_fields(one):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(one, name, self._block(value))
+            elif isinstance(value, list):
+                for each in value:
+                    if isinstance(each, (ast.ExceptHandler, ast.match_case)):
+                        each.body = self._block(each.body)
+                setattr(one, name, [self._expression(each) for each in value])
+            else:
+                setattr(one, name, self._expression(value))
+        named, self._named = self._named, outer
+        if named and isinstance(one, ast.While):
+            if any(isinstance(part, ast.Continue) for part in ast.walk(one)):
+                raise UnwritableError("a loop whose test names a value is gone on with early")
+            one.body += copy.deepcopy(named)  # before the test is asked again
+        return [*named, one]
+
+    def _expression(self, value: Any) -> Any:
+        return self.visit(value) if isinstance(value, ast.expr | ast.withitem) else value
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        value = self.visit(node.value)
+        self._named.append(ast.copy_location(ast.Assign([node.target], value), node))
+        return ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        _check(node.values[1:])
+        node.values[0] = self.visit(node.values[0])
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        _check([node.body, node.orelse])
+        node.test = self.visit(node.test)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        _check(node.comparators[1:])
+        return self.generic_visit(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        _check([node.body])
+        return node
+
+    def _comprehension(self, node: Any) -> Any:
+        _check([node])
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+
+def _check(parts: Sequence[ast.AST]) -> None:
+    if any(isinstance(one, ast.NamedExpr) for part in parts for one in ast.walk(part)):
+        raise UnwritableError("a name is given to a value that is not always worked out")
