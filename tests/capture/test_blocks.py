@@ -69,9 +69,7 @@ class Windows(torch.nn.Module):
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         length = x.shape[1]
-        ends = []
-        for start in range(0, length, BLOCK):
-            ends.append((start, min(length, start + BLOCK)))
+        ends = [(start, min(length, start + BLOCK)) for start in range(0, length, BLOCK)]
         parts = []
         for start, end in ends:
             block = x[:, start:end]

@@ -48,7 +48,7 @@ def test_a_codemod(name: str, body: str, new: str, tmp_path: Path) -> None:
     assert new in after[path]
     kept = before if catalogue()[name].safety is Safety.SAFE else after
     if after != before:
-        assert agree(outcomes(work.afresh(kept)), outcomes(work.afresh(after)))
+        assert agree(outcomes(work.load(kept)), outcomes(work.load(after)))
         # What is not the codemod's business is as it was, to the last blank.
         shown = [line for line in diff(before, after).splitlines() if line[:1] in "+-"]
         assert len(shown) <= 15, shown
@@ -102,7 +102,7 @@ def test_a_codemod_is_kept_where_it_does_no_harm(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     work = job(path)
     goal = fix._Score(traced=False, runs=0)
-    (sound,) = fix._sound(work, {path: text}, Report(ok=False), goal, consent=False)
+    (sound,) = fix._Search(work, {path: text}, Report(ok=False), goal).sound()
     assert sound.name == "keep-as-tensor"
     after = rewritten({path: text}, [sound], work.look)[path]
     assert "top = x.max()\n" in after

@@ -27,11 +27,37 @@ def test_what_decides_takes_the_digits_of_the_file() -> None:
     assert settling.made == {Choice.ROUNDING}
 
 
-@pytest.mark.parametrize("theirs", [[3.001, 1.0, 3.0, 2.0], [3.0, 1.0, 3.0000002, 2.0]])
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        [3.001, 1.0, 3.0000002, 2.0],  # no rounding away
+        [3.0, 1.0, 3.0000002, 2.0],  # the same
+        [2.0, 1.1, 3.0, 2.0],  # another value, that happens to be near here and there
+    ],
+)
 def test_values_that_are_no_rounding_away_and_equal_ones_are_left(theirs: list[float]) -> None:
     with Settling(Digits([torch.tensor(theirs)]), equals=False) as settling:
         assert NEAR.clone().topk(2).indices.tolist() == [2, 0]
     assert not settling.made
+
+
+def test_digits_are_lent_as_far_as_the_model_moves_by_itself() -> None:
+    theirs = torch.tensor([3.001, 1.0, 3.0000002, 2.0])
+    for moves, first in ((0.0005, 2), (0.0011, 0)):
+        with Settling(Digits([theirs], [moves]), equals=False):
+            assert NEAR.clone().topk(2).indices[0] == first
+
+
+def test_no_movement_of_the_model_explains_more_than_an_output_may_be_off() -> None:
+    theirs = torch.tensor([3.01, 1.0, 3.0000002, 2.0])
+    with Settling(Digits([theirs], [1.0]), equals=False):
+        assert NEAR.clone().topk(2).indices[0] == 2
+
+
+def test_a_part_of_what_decides_takes_the_digits_of_the_whole() -> None:
+    theirs = torch.tensor([3.0000002, 1.0, 3.0, 2.0])
+    with Settling(Digits([theirs]), equals=False):
+        assert NEAR.clone()[torch.tensor([0, 2])].argmax() == 0
 
 
 class Ranked(torch.nn.Module):

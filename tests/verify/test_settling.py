@@ -51,7 +51,7 @@ def test_a_choice_of_the_file_is_refused_until_allowed(
     assert [each.rule for each in caught.value.report.findings if each.blocks] == [rule]
     assert not path.exists()
     report = onnxpert.export(model.eval(), (given,), path, undetermined="allow")
-    assert [each.rule for each in report.findings] == [rule]
+    assert rule in [each.rule for each in report.findings]
     assert path.exists()
 
 
@@ -90,7 +90,9 @@ def test_what_follows_from_nearly_equal_scores_is_proven(tmp_path: Path) -> None
     given = torch.ones(2, 3, 9, 9)
     report = onnxpert.export(Scored().eval(), (given,), tmp_path / "m.onnx")
     assert not [each for each in report.findings if each.blocks]
-    assert [each.rule for each in report.findings if each.severity is Severity.WARNING] == ["NUM707"]
+    assert [each.rule for each in report.findings if each.severity is Severity.WARNING] == [
+        "NUM707"
+    ]
 
 
 @pytest.mark.parametrize("wrong", [Scored(take=1), Scored(scale=1.01)])

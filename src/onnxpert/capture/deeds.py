@@ -71,6 +71,11 @@ class Deeds:
         self._assigned: dict[str, Location] = {}  # where it was given what it had at the end
         self._begun: set[str] = set()  # what was given an empty container, for others to fill
 
+    @property
+    def assigned(self) -> bool:
+        """Whether an attribute of a module was given a value."""
+        return bool(self._assigned)
+
     def note(self, deed: Deed, what: str, at: Location | None, *, guessed: bool = False) -> None:
         key = (deed, what, at.file if at else "", at.line if at else 0)
         self._seen.setdefault(key, Done(deed, what, at, guessed))

@@ -42,6 +42,15 @@ class Structure:
     def __init__(self) -> None:
         self.names: tuple[str, ...] | None = None
         self.dropped: tuple[tuple[str, str], ...] = ()
+        self.classes: tuple[str, ...] = ()
+
+
+def classes(tree: Any) -> tuple[str, ...]:
+    """The classes in a structure of which torch does not know how to look inside."""
+    known = (torch.Tensor, bool, int, float, complex, str, bytes, type(None))
+    leaves = torch.utils._pytree.tree_leaves(tree)
+    odd = [leaf for leaf in leaves if not isinstance(leaf, known) and hasattr(leaf, "__dict__")]
+    return tuple(dict.fromkeys(type(leaf).__name__ for leaf in odd))
 
 
 class Flat(torch.nn.Module):
@@ -67,6 +76,11 @@ class Flat(torch.nn.Module):
         """What came out that is no tensor: its name, and of which class it is."""
         return self._structure.dropped
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes of what came out that torch cannot look into."""
+        return self._structure.classes
+
     def forward(self, *values: Any) -> tuple[Any, ...]:
         args, kwargs = self.arguments(values)
         model = getattr(self.model, self._method) if self._method else self.model
@@ -74,6 +88,7 @@ class Flat(torch.nn.Module):
         outputs = flatten_outputs(result)
         self._structure.names = tuple(name for name, _ in outputs)
         self._structure.dropped = tuple(dropped_outputs(result))
+        self._structure.classes = classes(result)
         return tuple(value for _, value in outputs)
 
     def arguments(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -68,8 +68,9 @@ def _is_read_from(value: Any, number: Any) -> bool:
     """Whether the number is what `.item()` of that very value gave."""
     known = getattr(value.meta["val"], "item_memo", None)
     number = number.meta.get("val") if isinstance(number, fx.Node) else number
-    both = isinstance(known, torch.SymInt) and isinstance(number, torch.SymInt)
-    return both and bool(known.node.expr == number.node.expr)
+    if not isinstance(known, torch.SymInt) or not isinstance(number, torch.SymInt):
+        return False
+    return bool(known.node.expr == number.node.expr)
 
 
 def _size_indexed(value: Any) -> int | None:

@@ -32,6 +32,9 @@ class Frugal(ShapeEnv):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.definitions: dict[Expr, Expr] = {}  # symbols for longer expressions
+        self._doubted: frozenset[str] = frozenset()
+        # What a loop in steps turned once for: where it starts, and how far that goes.
+        self.in_steps: dict[Expr, tuple[int, int]] = {}
 
     def spelled_out(self, expr: Expr) -> Expr:
         """In the sizes of the inputs, and of what the data decide; nothing is worked out anew."""
@@ -62,6 +65,10 @@ class Frugal(ShapeEnv):
     def assume(self, condition: Expr) -> None:
         """Holds in the example, and is neither proven nor solved."""
         _assume(self, condition)
+
+    def doubts(self, condition: Expr) -> bool:
+        """Whether it is a question rather than an assumption."""
+        return any(str(side) in self._doubted for side in (condition, sympy.Not(condition)))
 
 
 @contextmanager

@@ -21,15 +21,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.entering import tensor_names
-from onnxpert.capture.flat import Flat, fed, fed_copies, owner
+from onnxpert.capture.flat import Flat, classes, fed, fed_copies, owner
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reads import condition
+from onnxpert.capture.size_refusals import refusals
 from onnxpert.capture.state import untouched
 from onnxpert.capture.surroundings import module_paths
 from onnxpert.core.bodies import is_custom, qualified
 from onnxpert.core.rarities import is_rare
 from onnxpert.core.source import location, ownership
+from onnxpert.core.surrounding import returned
 from onnxpert.core.types import (
     Asked,
     Blocker,
@@ -75,6 +77,7 @@ def with_sightings(captured: Captured, blockers: Sequence[Blocker] = ()) -> Capt
         and not (one.guessed and one.what in named)
     ]
     written = [name for name in seen.written if name not in captured.written]
+    seen.others += refusals(captured)
     return replace(  # type: ignore[no-any-return]
         captured,
         reads=(*captured.reads, *reads),
@@ -91,16 +94,26 @@ def unmet(loaded: Loaded) -> Captured:
     return Captured(Recorded(graph), (), "scout", loaded=loaded)
 
 
+def _objects(loaded: Loaded, given: Sequence[str]) -> Iterator[Sighting]:
+    """What goes in or comes out whose class torch's own exporter would not open."""
+    at = loaded.source
+    if at is None or ownership(at.file) != _USER:
+        return
+    args, kwargs = loaded.rebuild([leaf.value for leaf in loaded.leaves])
+    for name in classes((args, kwargs)):
+        yield Sighting(Sight.OBJECT, name, at)
+    for name in given:
+        yield Sighting(Sight.OBJECT, name, returned(at) or at)
+
+
 def _line(at: Location | None) -> tuple[str, int] | None:
     return None if at is None else (at.file, at.line)
 
 
 def _watched(loaded: Loaded) -> Sights:
     module = owner(loaded.module)
-    values = fed_copies(loaded)
     sights = Sights(module)
-    for leaf, value in zip(fed(loaded), values, strict=True):
-        sights.enter(leaf.name, value)
+    values = sights.entered(loaded)
     if module is None or isinstance(module, torch.jit.ScriptModule):
         return sights
     deeds = Deeds(module, lambda: sights.modules[-1])
@@ -114,7 +127,11 @@ def _watched(loaded: Loaded) -> Sights:
         stack.enter_context(module_paths(sights, module))
         stack.enter_context(_Calls(sights))
         stack.enter_context(_Dispatched(sights))
-        Flat(loaded)(*values)
+        flat = Flat(loaded)
+        flat(*values)
+        sights.others += _objects(loaded, flat.classes)
+        if deeds.assigned or any(one.sight is Sight.WRITE for one in sights.others):
+            flat(*sights.entered(loaded))  # `if self.best is None or score > self.best`
     sights.written = tuple(changes.attributes)
     sights.done = deeds.done(changes.attributes, changes.owners)
     return sights
@@ -137,12 +154,18 @@ class Sights:
         for tensor in (*module.parameters(), *module.buffers()) if module is not None else ():
             if (key := _memory(tensor)) is not None and id(tensor) in named:
                 self._owners[key] = named[id(tensor)]
+        self._given: list[list[Any]] = []  # kept, so that nothing else comes to lie in their memory
         self._left = False  # whether Python has values: what it makes tensors of may hold them
 
-    def enter(self, name: str, value: Any) -> None:
-        if isinstance(value, torch.Tensor) and (key := _memory(value)) is not None:
-            self._decided.add(key)
-            self._owners[key] = InputKind.USER, name
+    def entered(self, loaded: Loaded) -> list[Any]:
+        """The inputs of a call, which decide from here on."""
+        values = fed_copies(loaded)
+        for leaf, value in zip(fed(loaded), values, strict=True):
+            if isinstance(value, torch.Tensor) and (key := _memory(value)) is not None:
+                self._decided.add(key)
+                self._owners[key] = InputKind.USER, leaf.name
+        self._given.append(values)
+        return values
 
     def is_decided(self, given: Any) -> bool:
         """Whether the value of something differs from call to call."""
@@ -180,7 +203,9 @@ class Sights:
 
     def note(self, kind: Asked | Sight, name: str, owner: InputKind | None = None) -> None:
         frames = user_frames()
-        if not frames or ownership(frames[-1][0]) != _USER or self.inside or _is_torchs_own():
+        if not frames or ownership(frames[-1][0]) != _USER or self.inside:
+            return
+        if isinstance(kind, Asked) and _is_torchs_own():
             return
         at = location(frames, self.modules[-1])
         key = (kind, name, frames[-1][0], frames[-1][1])

@@ -19,7 +19,7 @@ _NAMES = frozenset(
         "linalg_ldl_factor_ex", "linalg_ldl_solve", "linalg_lstsq", "linalg_lu",
         "linalg_lu_factor_ex", "linalg_lu_solve", "linalg_matrix_exp", "linalg_pinv", "linalg_qr",
         "linalg_solve_triangular", "log_normal", "lu_unpack", "median", "mode", "nanmedian",
-        "nextafter", "nonzero_static", "ormqr", "poisson", "polygamma", "put", "randperm",
+        "nextafter", "nonzero_static", "ormqr", "poisson", "polygamma", "put", "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic", "randperm",
         "searchsorted", "segment_reduce", "triangular_solve", "unique_dim_consecutive",
     }
 )  # fmt: skip

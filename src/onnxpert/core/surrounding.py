@@ -13,13 +13,13 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def loops_around(file: str, line: int) -> tuple[int, ...]:
-    """The lines of the `for`s that a line is in the body of, outermost first, within its function."""
+    """The lines of the `for`s that a line is in, outermost first, within its function."""
     found: list[int] = []
     tree = tree_of(file)
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, _FUNCTIONS) and node.lineno <= line <= (node.end_lineno or 0):
             found.clear()  # the walk goes inwards: what is outside of the function is not in it
-        if isinstance(node, ast.For) and node.body[0].lineno <= line <= _last(node.body):
+        if isinstance(node, ast.For) and node.lineno <= line <= _last(node.body):
             found.append(node.lineno)
         if isinstance(node, ast.comprehension) and node.target.lineno <= line <= _end(node):
             found.append(node.target.lineno)
@@ -34,19 +34,39 @@ def _end(node: ast.comprehension) -> int:
     return node.iter.end_lineno or node.iter.lineno
 
 
+def gone_through(definition: Location | None, name: str) -> Location | None:
+    """The first `for` of a function, by the place of its `def`, that goes through a variable."""
+    for node in _own(_function(definition) or ast.Pass()):
+        looped = node.iter if isinstance(node, (ast.For, ast.comprehension)) else None
+        if looped is not None and any(
+            isinstance(each, ast.Name) and each.id == name for each in ast.walk(looped)
+        ):
+            return _at(definition, looped.lineno)
+    return None
+
+
 def returned(definition: Location | None) -> Location | None:
     """Where the function that is defined at a place returns; the place itself where that is not one
     line."""
+    function = _function(definition)
+    own = _own(function) if function is not None else ()
+    lines = [each.lineno for each in own if isinstance(each, ast.Return)]
+    return _at(definition, lines[0]) if len(lines) == 1 else definition
+
+
+def _function(definition: Location | None) -> ast.AST | None:
     tree = tree_of(definition.file) if definition is not None else None
-    if definition is None or tree is None:
-        return definition
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if tree is not None and definition is not None else ():
         if isinstance(node, ast.FunctionDef) and node.lineno == definition.line:
-            lines = [each.lineno for each in _own(node) if isinstance(each, ast.Return)]
-            if len(lines) == 1:
-                code = linecache.getline(definition.file, lines[0]).strip()
-                return replace(definition, line=lines[0], code=code)  # type: ignore[no-any-return]
-    return definition
+            return node
+    return None
+
+
+def _at(definition: Location | None, line: int) -> Location | None:
+    if definition is None:
+        return None
+    code = linecache.getline(definition.file, line).strip()
+    return replace(definition, line=line, code=code)  # type: ignore[no-any-return]
 
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:

@@ -33,6 +33,8 @@ def after_a_proof(
     """The model to try again with, if what the proof showed leads to a better one.
 
     If nobody asked for a dimension to vary ("auto" offered it), it is fixed or narrowed."""
+    if verified.left_to_chance:
+        return None
     return _looked_at_closer(walk, loaded, lowered, verified, crossed) or _with_fewer_sizes(
         walk, loaded, lowered, verified, crossed
     )

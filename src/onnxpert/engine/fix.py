@@ -67,34 +67,25 @@ class _Job:
     _seen: dict[tuple[str, ...], Mapping[Place, list[Seen]]] = field(default_factory=dict)
     _given: dict[tuple[str, ...], Sequence[Sequence[Any] | None]] = field(default_factory=dict)
 
-    def load(self) -> Prepared:
-        prepared = prepare(self.source, self.inputs, self.inputs_file)
+    def load(self, contents: Contents | None = None) -> Prepared:
+        """The model, as these files have it."""
+        with substituted(contents) if contents else contextlib.nullcontext():
+            prepared = prepare(self.source, self.inputs, self.inputs_file)
         if self.evaluate:
             prepared.model.eval()
         return prepared
-
-    def afresh(self, contents: Contents) -> Prepared:
-        with substituted(contents):
-            return self.load()
 
     def reference(self, contents: Contents) -> Sequence[Sequence[Any] | None]:
         """What the model gives as these files have it."""
         key = tuple(contents.values())
         if key not in self._given:
-            self._given[key] = outcomes(self.afresh(contents))
+            self._given[key] = outcomes(self.load(contents))
         return self._given[key]
 
     def request(self, prepared: Prepared, path: Path | None = None, **more: Any) -> Request:
-        return Request(
-            prepared.model,
-            prepared.args,
-            prepared.kwargs,
-            path,
-            dynamic_shapes=self.options.get("dynamic_shapes") or prepared.dynamic_shapes,
-            repair="off",
-            **{key: value for key, value in self.options.items() if key != "dynamic_shapes"},
-            **more,
-        )
+        shapes = self.options.get("dynamic_shapes") or prepared.dynamic_shapes
+        asked = {**self.options, **more, "dynamic_shapes": shapes}
+        return Request(prepared.model, prepared.args, prepared.kwargs, path, repair="off", **asked)
 
     def look(self, contents: Contents) -> Mapping[Place, list[Seen]]:
         """Run the model, and note what every expression of its files is."""
@@ -155,19 +146,19 @@ def _fixed(job: _Job, consent: bool, clock: Clock) -> Fixed:
         )
     with clock.stage("diagnose"):
         before = pipeline.rehearse(job.request(original))
-        goal = _Score.of(original).told(before)
+        search = _Search(job, contents, before, _Score.of(original).told(before), consent)
     with clock.stage("rewrite") as notes:
-        sound = _sound(job, contents, before, goal, consent)
-        kept = _useful(job, contents, sound, before, goal)
+        sound = search.sound()
+        kept = search.useful(sound)
         notes.append(", ".join(each.name for each in kept))
     if not kept:
-        return Fixed(before, None, notes=_why_not(before, goal))
+        return Fixed(before, None, notes=(search.why_not(),))
     with clock.stage("prove"):
-        fixed = _proven(job, before, contents, kept)
+        fixed = search.proven(kept)
         if fixed.plain or kept == sound:
             return fixed
         # torch may follow a model and yet write a constant where there should be none
-        whole = _proven(job, before, contents, sound)
+        whole = search.proven(sound)
         return whole if whole.plain or not fixed.diff else fixed
 
 
@@ -202,133 +193,134 @@ def _own_files(source: str, prepared: Prepared) -> Iterator[Path]:
     yield from dict.fromkeys(path.resolve() for path in found)
 
 
-def _sound(
-    job: _Job, contents: Contents, before: Report, goal: _Score, consent: bool
-) -> list[Codemod]:
-    """Those with which the model computes what it did, and which cure a finding or may help torch along.
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """For the codemods with which a model computes what it did, and exports where it did not."""
 
-    One may make room for another: what was a number is a tensor then, and a branch on it a choice."""
-    rules = {finding.rule for finding in before.findings}
-    found: list[Codemod] = []
-    refused: list[Codemod] = []
+    job: _Job
+    contents: Contents
+    before: Report
+    goal: _Score  # of the model as it is
+    consent: bool = False
 
-    def keeps(*more: Codemod) -> bool:
-        try:
-            new = job.afresh(rewritten(contents, [*found, *more], job.look))
-            return agree(job.reference(_baseline(job, contents, [*found, *more])), outcomes(new))
-        except Exception:  # it does not parse, load or run any more
-            return False
+    def files(self, chosen: Sequence[Codemod]) -> Contents:
+        return rewritten(self.contents, chosen, self.job.look)
 
-    def wanted(each: Codemod) -> bool:
-        needed = not goal.traced or not before.ok or goal.runs < 0
-        return (consent or each.safety is Safety.SAFE) and (needed or bool(rules & {*each.cures}))
+    def baseline(self, chosen: Sequence[Codemod]) -> Contents:
+        """What the result is compared with: the model as it is, but for what was consented to."""
+        return self.files([each for each in chosen if each.safety is not Safety.SAFE])
 
-    for _ in range(_GENERATIONS):
-        tried = {each.name for each in (*found, *refused)}
-        more = {each.name: each for each in _applicable(job, contents, found, refused)}
-        new = [each for name, each in more.items() if name not in tried and wanted(each)]
-        if not new:
-            break
-        for each in new:
-            here = rewritten(contents, found, job.look)
-            sound = each if keeps(each) else narrowed(here, each, job.look, keeps)
-            (found if sound else refused).append(sound or each)
-        if refused and keeps(*refused):  # one that needs the other
-            found, refused = [*found, *refused], []
-    return found
+    def sound(self) -> list[Codemod]:
+        """Those with which the model computes what it did, and which cure a finding or may help torch.
 
+        One may make room for another: what was a number is a tensor then, and a branch on it a choice."""
+        found: list[Codemod] = []
+        refused: list[Codemod] = []
 
-def _applicable(
-    job: _Job, contents: Contents, found: list[Codemod], refused: list[Codemod]
-) -> Iterator[Codemod]:
-    """What there is to change, also after changes that do not do alone."""
-    for chosen in (found, [*found, *refused]) if refused else (found,):
-        with contextlib.suppress(Exception):  # together they break the file
-            yield from applicable(rewritten(contents, chosen, job.look), job.look)
+        def keeps(*more: Codemod) -> bool:
+            try:
+                chosen = [*found, *more]
+                new = outcomes(self.job.load(self.files(chosen)))
+                return agree(self.job.reference(self.baseline(chosen)), new)
+            except Exception:  # it does not parse, load or run any more
+                return False
 
+        for _ in range(_GENERATIONS):
+            tried = {each.name for each in (*found, *refused)}
+            more = {each.name: each for each in self._applicable(found, refused)}
+            new = [each for name, each in more.items() if name not in tried and self._wants(each)]
+            if not new:
+                break
+            for each in new:
+                here = self.files(found)
+                sound = each if keeps(each) else narrowed(here, each, self.job.look, keeps)
+                (found if sound else refused).append(sound or each)
+            if refused and keeps(*refused):  # one that needs the other
+                found, refused = [*found, *refused], []
+        return found
 
-def _useful(
-    job: _Job, contents: Contents, sound: list[Codemod], before: Report, goal: _Score
-) -> list[Codemod]:
-    """What is left when everything goes that changes nothing for the better."""
-    best = _score(job, contents, sound, before, goal) if sound else goal
-    if best <= goal:
-        return []
-    for each in list(reversed(sound)):
-        without = [other for other in sound if other is not each]
-        score = _score(job, contents, without, before, best) if without else goal
-        if score >= best:
-            sound, best = without, score
-    return sound
+    def _wants(self, each: Codemod) -> bool:
+        needed = not self.goal.traced or not self.before.ok or self.goal.runs < 0
+        cures = any(finding.rule in each.cures for finding in self.before.findings)
+        return (self.consent or each.safety is Safety.SAFE) and (needed or cures)
 
+    def _applicable(self, found: list[Codemod], refused: list[Codemod]) -> Iterator[Codemod]:
+        """What there is to change, also after changes that do not do alone."""
+        for chosen in (found, [*found, *refused]) if refused else (found,):
+            with contextlib.suppress(Exception):  # together they break the file
+                yield from applicable(self.files(chosen), self.job.look)
 
-def _baseline(job: _Job, contents: Contents, chosen: Sequence[Codemod]) -> Contents:
-    """What the result is compared with: the model as it is, but for changes that were consented to."""
-    changing = [each for each in chosen if each.safety is not Safety.SAFE]
-    return rewritten(contents, changing, job.look)
+    def useful(self, sound: list[Codemod]) -> list[Codemod]:
+        """What is left when everything goes that changes nothing for the better."""
+        best = self._score(sound, self.goal) if sound else self.goal
+        if best <= self.goal:
+            return []
+        for each in list(reversed(sound)):
+            without = [other for other in sound if other is not each]
+            score = self._score(without, best) if without else self.goal
+            if score >= best:
+                sound, best = without, score
+        return sound
 
+    def _score(self, chosen: list[Codemod], floor: _Score) -> _Score:
+        """How good the model is with these; what is below the floor in what is cheap is not diagnosed."""
+        with substituted(self.files(chosen)):
+            prepared = self.job.load()
+            score = _Score.of(prepared)
+            low = (score.traced, score.runs) < (floor.traced, floor.runs)
+            if not self.before.findings or low:
+                return score
+            # A proof costs most of a rehearsal; without it, what only it finds would seem to be cured.
+            proof = any(finding.rule.startswith("NUM") for finding in self.before.findings)
+            return score.told(pipeline.rehearse(self.job.request(prepared, verify=proof)))
 
-def _score(
-    job: _Job, contents: Contents, chosen: list[Codemod], before: Report, floor: _Score
-) -> _Score:
-    """How good the model is with these; what is below the floor in what is cheap is not diagnosed."""
-    with substituted(rewritten(contents, chosen, job.look)):
-        prepared = job.load()
-        score = _Score.of(prepared)
-        if not before.findings or (score.traced, score.runs) < (floor.traced, floor.runs):
-            return score
-        # A proof costs most of a rehearsal; without it, what only it finds would seem to be cured.
-        proof = any(finding.rule.startswith("NUM") for finding in before.findings)
-        return score.told(pipeline.rehearse(job.request(prepared, verify=proof)))
-
-
-def _proven(job: _Job, before: Report, contents: Contents, kept: list[Codemod]) -> Fixed:
-    new = rewritten(contents, kept, job.look)
-    asked = job.request(job.afresh(_baseline(job, contents, kept)))
-    with tempfile.TemporaryDirectory(prefix="onnxpert-") as folder:
-        ours, theirs = Path(folder) / "model.onnx", Path(folder) / "plain.onnx"
-        with substituted(new):
-            fixed = job.load()
-            after = pipeline.export(job.request(fixed, ours, verify=False))
-            plain = plain_export(fixed, theirs)
-        plain = plain and pipeline.verify(asked, theirs).ok
-        proven = after.ok and pipeline.verify(asked, ours).ok
-    if not (proven or plain):
+    def proven(self, kept: list[Codemod]) -> Fixed:
+        new = self.files(kept)
+        asked = self.job.request(self.job.load(self.baseline(kept)))
+        with tempfile.TemporaryDirectory(prefix="onnxpert-") as folder:
+            ours, theirs = Path(folder) / "model.onnx", Path(folder) / "plain.onnx"
+            with substituted(new):
+                fixed = self.job.load()
+                after = pipeline.export(self.job.request(fixed, ours, verify=False))
+                plain = plain_export(fixed, theirs)
+            plain = plain and pipeline.verify(asked, theirs).ok
+            proven = after.ok and pipeline.verify(asked, ours).ok
+        if not (proven or plain):
+            notes = ("what was tried could not be proven, so it is not offered",)
+            return Fixed(self.before, after, notes=notes)
         return Fixed(
-            before, after, notes=("what was tried could not be proven, so it is not offered",)
+            before=self._with_diffs(after, kept),
+            after=replace(after, path=None),
+            diff=diff(self.contents, new),
+            contents=new,
+            codemods=tuple((each.name, each.about.splitlines()[0]) for each in kept),
+            plain=plain,
+            consented=tuple(each.name for each in kept if each.safety is not Safety.SAFE),
+            notes=() if after.ok else ("onnxpert still has something to say, see its findings",),
         )
-    return Fixed(
-        before=_with_diffs(job, before, after, contents, kept),
-        after=replace(after, path=None),
-        diff=diff(contents, new),
-        contents=new,
-        codemods=tuple((each.name, each.about.splitlines()[0]) for each in kept),
-        plain=plain,
-        consented=tuple(each.name for each in kept if each.safety is not Safety.SAFE),
-        notes=() if after.ok else ("onnxpert still has something to say, see its findings",),
-    )
 
+    def _with_diffs(self, after: Report, kept: list[Codemod]) -> Report:
+        """Each finding that is gone, with the change that is meant for its rule."""
+        left = {(finding.rule, finding.message) for finding in after.findings}
+        changes = {
+            rule: diff(self.contents, self.files([each]))
+            for each in reversed(kept)
+            for rule in each.cures
+        }
+        findings = tuple(
+            replace(finding, diff=changes[finding.rule])
+            if finding.rule in changes and (finding.rule, finding.message) not in left
+            else finding
+            for finding in self.before.findings
+        )
+        return replace(self.before, findings=findings)  # type: ignore[no-any-return]
 
-def _with_diffs(
-    job: _Job, before: Report, after: Report, contents: Contents, kept: list[Codemod]
-) -> Report:
-    """Each finding that is gone, with the change that is meant for its rule."""
-    left = {(finding.rule, finding.message) for finding in after.findings}
-    diffs = {each.name: diff(contents, rewritten(contents, [each], job.look)) for each in kept}
-    findings = []
-    for finding in before.findings:
-        cures = [each for each in kept if finding.rule in each.cures]
-        gone = (finding.rule, finding.message) not in left
-        findings.append(replace(finding, diff=diffs[cures[0].name]) if cures and gone else finding)
-    return replace(before, findings=tuple(findings))  # type: ignore[no-any-return]
-
-
-def _why_not(before: Report, goal: _Score) -> tuple[str, ...]:
-    if before.ok and goal.traced:
-        return ("nothing to mend: the model exports as it is",)
-    if before.ok:
-        return ("onnxpert exports it as it is; no codemod makes torch.export follow it",)
-    return ("no codemod helps here: see the findings for what to change by hand",)
+    def why_not(self) -> str:
+        if self.before.ok and self.goal.traced:
+            return "nothing to mend: the model exports as it is"
+        if self.before.ok:
+            return "onnxpert exports it as it is; no codemod makes torch.export follow it"
+        return "no codemod helps here: see the findings for what to change by hand"
 
 
 def apply(fixed: Fixed) -> tuple[Path, ...]:

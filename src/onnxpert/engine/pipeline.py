@@ -360,7 +360,8 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
         walk.learn(one)
     beyond = {id(one.row) for one in crossed}
     rest = replace(verified, rows=tuple(row for row in verified.rows if id(row) not in beyond))
-    if any(row.verdict is Verdict.FAIL for row in rest.rows):
+    failed = any(row.verdict is Verdict.FAIL for row in rest.rows)
+    if failed and not verified.left_to_chance:
         rest = replace(rest, divergence=_localised(walk, loaded, lowered, verified))
     place = place_named(lowered, verified.runtime_error) or place_of_failure(lowered, rest.rows)
     place = place or verified.location
@@ -377,7 +378,7 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
 def _place_of(walk: Walk, *deeds: Deed) -> Location | None:
     """Where the model wrote down what it remembers of a call, or drew what no graph draws."""
     done = walk.captured.done if isinstance(walk.captured, Captured) else ()
-    kept = [one.location for one in done if one.deed in deeds]
+    kept = [one.location for deed in deeds for one in done if one.deed is deed]
     return next((place for place in kept if place is not None), None)
 
 

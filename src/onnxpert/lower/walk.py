@@ -179,6 +179,7 @@ class Walk:
                 self._note_older(target, refusals)
                 return result
         if refusals:
+            self._note_older(target, refusals)
             raise refusals[0]
         return NotImplemented
 

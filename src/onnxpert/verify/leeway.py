@@ -35,7 +35,7 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return func(*args, **(kwargs or {}))
 
 
-class Leeway(Tremor):
+class Leeway(Tremor):  # type: ignore[no-untyped-call]
     """The distance of each call's operands from what a witness saw, while everything is shaken."""
 
     def __init__(self, seed: int, calls: Sequence[Sequence[torch.Tensor]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,24 +26,20 @@ from onnxpert.targets.target import Array, Run, Target
 from onnxpert.verify import cases
 from onnxpert.verify.arrays import to_tensor
 from onnxpert.verify.branches import Sides, further, has_branches
+from onnxpert.verify.choosing import settled_rows, settlings
 from onnxpert.verify.compare import compare, differs_in_signs
-from onnxpert.verify.digits import Digits, deciding
+from onnxpert.verify.digits import deciding
 from onnxpert.verify.distribution import likeness
 from onnxpert.verify.file import FileFacts, facts, read
 from onnxpert.verify.inputs import Case, Inputs, Values, bind
 from onnxpert.verify.messages import runtime_line
+from onnxpert.verify.noise import within_noise
 from onnxpert.verify.precision import coarsest
 from onnxpert.verify.reference import Character, Output, Reference, RefusedError
 from onnxpert.verify.roundings import finite, sway
-from onnxpert.verify.settling import Settling
 from onnxpert.verify.wider import HALVES, distances, widened, widened_leaves
 
 BUDGET_SECONDS = 60.0
-_CHOICES = {
-    Choice.SIGN: "signs",
-    Choice.ORDER: "an order of equal elements",
-    Choice.ROUNDING: "what the last digits decide",
-}
 FEWEST_CASES = 3  # example, another size, other values: tried whatever it costs
 
 
@@ -130,9 +126,10 @@ class _Proof:
             ]
             character = replace(character, computed_in=coarsest(kinds))
         rows = self._rows(first, leaves, character.outputs, character)
-        if character.nondeterministic and self.randomness is not None and self.randomness.allowed:
+        if character.nondeterministic and self._is_meant:
             rows += self._draws(first, leaves)
-        rows += self._further(character, start)
+        if not character.nondeterministic or self._is_meant:  # else there is nothing to be proven
+            rows += self._further(character, start)
         return Verified(
             tuple(rows),
             sway=None if character.nondeterministic or character.stateful else self._sway(rows),
@@ -142,6 +139,11 @@ class _Proof:
             randomness=self.randomness,
             branches=() if self.sides is None else self.sides.report(),
         )
+
+    @property
+    def _is_meant(self) -> bool:
+        """Whether chance is what was asked for."""
+        return self.randomness is not None and self.randomness.allowed
 
     def _sway(self, rows: Sequence[Row]) -> float | None:
         """How far its own roundings move the model at the first case that nothing explains, if
@@ -268,6 +270,8 @@ class _Proof:
             )
             for index, (expected, answer) in enumerate(zip(want, got, strict=True))
         ]
+        if not character.nondeterministic and not character.stateful:
+            rows = within_noise(rows, want, got, functools.partial(self.reference.shaken, leaves))
         if any(row.verdict is Verdict.FAIL for row in rows):
             rows = self._by_choice(rows, case, leaves, got, character)
         if any(row.verdict is Verdict.FAIL for row in rows) and self._may_be_luck(character):
@@ -283,9 +287,8 @@ class _Proof:
         got: Sequence[Any],
         character: Character,
     ) -> list[Row]:
-        """Rows that fail, looked at again beside the model that was told what to choose: first
-        among equals, then what roundings decide, then both."""
-        for settling in self._settlings(leaves):
+        """Rows that fail, looked at again beside the model that was told what to choose."""
+        for settling in settlings(self.reference, leaves, self.deciding, self.inputs.feeds(leaves)):
             try:
                 want, made = self.reference.settled(leaves, settling=settling)
             except RefusedError:
@@ -297,32 +300,12 @@ class _Proof:
             # One choice holds for all outputs.
             if all(row.verdict is not Verdict.FAIL for row in again):
                 self.chosen_at = self.chosen_at or settling.place
-                return [
-                    self._chosen(old, new, made) if old.verdict is Verdict.FAIL else old
-                    for old, new in zip(rows, again, strict=True)
-                ]
+                return settled_rows(rows, again, made, allowed=self.undetermined)
         return rows
-
-    def _settlings(self, leaves: Sequence[Any]) -> Iterator[Settling]:
-        yield Settling()
-        values = self.deciding(self.inputs.feeds(leaves))
-        if values:
-            yield Settling(Digits(values), equals=False)
-            yield Settling(Digits(values))
-            yield Settling(Digits(values, self.reference.leeway(leaves)))
-
-    def _chosen(self, row: Row, settled: Row, made: tuple[Choice, ...]) -> Row:
-        # Of equal elements torch may name any, and what a rounding decides comes out otherwise on
-        # another machine. Signs are no such thing: whoever asks LAPACK gets the same.
-        if not self.undetermined and Choice.SIGN in made:
-            return replace(row, choices=made)
-        which = " and ".join(_CHOICES[one] for one in made)
-        return replace(settled, choices=made, detail=f"with the file's choice of {which}")
 
     def _may_be_luck(self, character: Character) -> bool:
         """A coin that falls on one side in a hundred shows it in none of a dozen throws."""
-        allowed = self.randomness is not None and self.randomness.allowed
-        return allowed and not character.nondeterministic and not character.stateful
+        return self._is_meant and not character.nondeterministic and not character.stateful
 
     def _by_float32(self, row: Row, leaves: Sequence[Any], want: Output, got: Any) -> Row:
         """A row of half precision that fails, looked at again beside the model in float32."""

@@ -87,7 +87,7 @@ class Asking(Frugal):
             self._note_number(orig_expr)
         if not self._is_open(orig_expr, rest, options):
             spare = rest[3] if len(rest) > 3 else options.get("fallback_value")
-            doubted = spare is not None and self._doubted and self._doubts(orig_expr)
+            doubted = spare is not None and self._doubted and self.doubts(orig_expr)
             # What torch falls back on is right for all sizes.
             plain = super().evaluate_expr
             return sympy.sympify(spare) if doubted else plain(orig_expr, *rest, **options)
@@ -171,9 +171,6 @@ class Asking(Frugal):
         if doubted and self.look is not None:
             self._known[condition] = True
             self._ask(_nearest(), condition, True, about_data=False)
-
-    def _doubts(self, expr: Expr) -> bool:
-        return any(str(side) in self._doubted for side in (expr, sympy.Not(expr)))
 
     def _is_otherwise_when_small(self, expr: Expr, answer: bool) -> bool:
         for symbol in expr.free_symbols:

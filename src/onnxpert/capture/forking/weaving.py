@@ -24,6 +24,13 @@ _COND = torch.ops.higher_order.cond
 _WHILE = torch.ops.higher_order.while_loop
 _CLONE = torch.ops.aten.clone.default
 _COPY = torch.ops.aten.copy_.default
+_BY_STRIDES = frozenset(
+    {
+        torch.ops.aten.as_strided.default,
+        torch.ops.aten.as_strided_copy.default,
+        torch.ops.aten.as_strided_scatter.default,
+    }
+)
 
 
 class Values:
@@ -59,10 +66,13 @@ class Values:
         return self.environment.create_symboolnode(expr)
 
     def tensor(self, look: Look) -> torch.Tensor:
+        sizes, strides = (
+            [self.number(torch.SymInt, one) for one in many] for many in (look.sizes, look.strides)
+        )
         with self.mode:
-            return torch.empty(
-                [self.number(torch.SymInt, size) for size in look.sizes], dtype=look.dtype
-            )
+            if strides:
+                return torch.empty_strided(sizes, strides, dtype=look.dtype)
+            return torch.empty(sizes, dtype=look.dtype)
 
 
 class Scope:
@@ -120,6 +130,8 @@ class Scope:
     def _use(self, use: Use) -> None:
         kwargs = {key: mapped(value, self.value) for key, value in use.kwargs.items()}
         args = mapped(use.args, self.value)
+        if use.step.target in _BY_STRIDES:
+            self._lay_out(use.args[0])
         name = use.step.name or None
         node = self.graph.create_node("call_function", use.step.target, args, kwargs, name=name)
         node.meta.update(use.step.meta)
@@ -128,6 +140,14 @@ class Scope:
         for symbol in self.symbols.keys() - before:
             self.sources[self.symbols[symbol]] = node
         self.nodes[use.step] = node
+
+    def _lay_out(self, base: Any) -> None:
+        """Elements are named by where they lie: the tensor has to lie as it did in the run."""
+        look = base.out if isinstance(base, Step) else None
+        if isinstance(look, Look):
+            sizes, strides = (tuple(map(self.expr, many)) for many in (look.sizes, look.strides))
+            example = self.loom.values.tensor(Look(look.dtype, sizes, strides))
+            self.node(base).meta["val"] = example
 
     def _fork(self, fork: Fork) -> None:
         number = next(self.loom.branches)

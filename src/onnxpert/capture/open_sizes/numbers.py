@@ -20,9 +20,12 @@ from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
+import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
+from torch.utils._sympy.functions import FloorDiv
 
+from onnxpert.capture.reasoning import Frugal
 from onnxpert.core.source import ownership
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -70,12 +73,20 @@ def _len(value: Any) -> Any:
 
 def _chosen(symbolic: Callable[..., Any], one: Any, other: Any) -> Any:
     """One of the two themselves, where what is known of them tells which."""
-    larger = symbolic is torch.sym_max
-    if statically_known_true(one >= other):
-        return one if larger else other
-    if statically_known_true(one <= other):
-        return other if larger else one
+    if _is_at_most(one, other):
+        return other if symbolic is torch.sym_max else one
+    if _is_at_most(other, one):
+        return one if symbolic is torch.sym_max else other
     return symbolic(one, other)
+
+
+def _is_at_most(one: Any, other: Any) -> bool:
+    environment = getattr(getattr(one, "node", None), "shape_env", None)
+    if isinstance(environment, Frugal) and isinstance(other, int):
+        block = environment.in_steps.get(one.node.expr)
+        if block is not None and sum(block) <= other:
+            return True
+    return bool(statically_known_true(one <= other))
 
 
 def _extreme(plain: Callable[..., Any], symbolic: Callable[..., Any]) -> Callable[..., Any]:
@@ -113,12 +124,27 @@ def _range(*args: Any) -> Any:
     Of more turns than one each is recorded by its number; a loop is made of them later."""
     if len(args) == _STEPPED and isinstance(args[1], torch.SymInt):
         start, stop, step = args
-        if all(type(one) is int for one in (start, step)) and step > 1:
-            turns: Any = (stop - start + step - 1) // step
-            if isinstance(turns, torch.SymInt) and turns.node.hint == 1 and turns == 1:
-                bool(stop <= start + step)  # the same, as torch reasons with it
-                return range(start, start + step, step)
+        if isinstance(step, torch.SymInt) and start == 0 and step.node.expr == stop.node.expr:
+            return range(1)  # in one step to the end, wherever that is
+        if type(start) is int and type(step) is int and step > 1 and _turns_once(start, stop, step):
+            return range(start, start + step, step)
     return range(*args)
+
+
+def _turns_once(start: int, stop: torch.SymInt, step: int) -> bool:
+    """As the example has it, which is assumed."""
+    environment, size = stop.node.shape_env, stop.node.hint
+    if not isinstance(environment, Frugal) or size is None:
+        return False
+    turns = FloorDiv(stop.node.expr - start + step - 1, step)
+    held = sympy.Eq(turns, 1, evaluate=False)
+    if start < size <= start + step:
+        environment.assume(held)
+        environment.in_steps[stop.node.expr] = (start, step)
+        return True
+    if environment.doubts(held):
+        raise NotImplementedError("a loop in steps that turns once, and more than once")
+    return False
 
 
 _CALLED: dict[Any, Callable[..., Any]] = {

@@ -144,8 +144,8 @@ def _cut_anew(input: Tensor, new: Sequence[Any]) -> list[Any] | None:
     other can be cut anew."""
     left = list(new)
     strides: list[Any] = []
-    for length, step in _runs(input):
-        count = 1
+    for length, narrowest in _runs(input):
+        count, step = 1, narrowest
         while left and (count < length or hint_of(left[-1]) == 1):
             size = left.pop()
             strides.append(step)

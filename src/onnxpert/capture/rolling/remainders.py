@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import sympy
 import torch
 from torch import fx
-from torch.utils._sympy.functions import FloorDiv
 
 from onnxpert.capture.alignment import Structure, Turns, align
 from onnxpert.capture.flat import fed
+from onnxpert.capture.reasoning import Frugal
 from onnxpert.capture.rolling import Record, Varying, groupings, replayed, resized_to, short
 from onnxpert.capture.rolling.fit import generalise
 from onnxpert.capture.rolling.fold import fold
@@ -160,13 +159,9 @@ def _held(graph: fx.Graph) -> Iterator[tuple[Any, int]]:
     given = (node.meta["val"] for node in graph.nodes if node.op == "placeholder")
     sizes = (size for value in given for size in getattr(value, "shape", ()))
     environment = next((one.node.shape_env for one in sizes if isinstance(one, torch.SymInt)), None)
-    for guard in () if environment is None else environment.guards:
-        expr = environment.replace(guard.expr)
-        if not isinstance(expr, sympy.Eq) or expr.rhs != 1 or not isinstance(expr.lhs, FloorDiv):
-            continue
-        base, width = expr.lhs.args
-        if width.is_Integer and len(base.free_symbols) == 1:
-            yield next(iter(base.free_symbols)), int(width)
+    if isinstance(environment, Frugal):
+        for expr, (_, step) in environment.in_steps.items():
+            yield environment.replace(expr), step
 
 
 def split_axes(captured: Captured) -> Iterator[Axis]:

@@ -77,7 +77,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         self.blockers: list[Blocker] = []
         self.implied: list[Blocker] = []  # what operators asked
         self.answers: dict[tuple[str, int], set[bool]] = {}  # line of a branch -> which way it went
-        self.turned: frozenset[tuple[str, int]] = frozenset()  # lines first answered the other way
+        self.turned: Mapping[tuple[str, int], bool] = {}  # lines, and what they are answered first
         self._calls: list[str] = []  # the functions of torch's that are running
         self._dispatched = 0
         self._wanted = 0  # how many numbers the operators asked for
@@ -135,17 +135,17 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             return value
         line = place.file, place.line
         if line in self.turned and line not in self.answers:
-            value = sympy.false if value == sympy.true else sympy.true
+            value = sympy.true if self.turned[line] else sympy.false
         self.answers.setdefault(line, set()).add(value == sympy.true)
         return value
 
-    def one_sided(self) -> list[tuple[str, int]]:
-        """The lines whose condition had one answer, and would lead elsewhere with the other."""
-        return [
-            line
+    def other_sides(self) -> dict[tuple[str, int], bool]:
+        """The answers that lines did not have which had but one, and that would lead elsewhere."""
+        return {
+            line: not next(iter(answers))
             for line, answers in self.answers.items()
             if len(answers) == 1 and leads_elsewhere(Location(*line), *answers)
-        ]
+        }
 
     def was_read(self, *, truth: bool) -> None:
         """A value that Python took out of a tensor of its own, where nothing tells what for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -42,10 +42,10 @@ def scout(loaded: Loaded, stopped: Sequence[Location] = ()) -> Scouted:
     if not runs_as_python(loaded) or isinstance(loaded.module, torch.jit.ScriptModule):
         return Scouted()
     within: Callable[[], AbstractContextManager[None]] = nullcontext
-    seen, captured = _run(loaded, within, frozenset())
+    seen, captured = _run(loaded, within, {})
     if captured is None and differentiates(loaded):
         within = above_autograd()
-        above, captured = _run(loaded, within, frozenset())
+        above, captured = _run(loaded, within, {})
         seen = above if captured is not None else seen
     if seen is None:
         return Scouted()
@@ -66,14 +66,15 @@ def _other_sides(
     """The model once more for each branch that went one way, as it is on the other."""
     runs = min(_MOST_SIDES, _MOST_NODES // max(len(first.graph.nodes), 1))
     known = set(first.answers)
-    waiting = [frozenset({place}) for place in first.one_sided()]
+    waiting = [{place: answer} for place, answer in first.other_sides().items()]
     while waiting and runs > 0:
         runs -= 1
         turned = waiting.pop(0)
         other, graph = _run(loaded, within, turned)
         if other is None or graph is None:
             continue
-        waiting += [turned | {place} for place in other.one_sided() if place not in known]
+        sides = other.other_sides().items()
+        waiting += [{**turned, place: answer} for place, answer in sides if place not in known]
         known |= set(other.answers)
         yield other, graph
 
@@ -81,7 +82,7 @@ def _other_sides(
 def _run(
     loaded: Loaded,
     within: Callable[[], AbstractContextManager[None]],
-    turned: frozenset[tuple[str, int]],
+    turned: Mapping[tuple[str, int], bool],
 ) -> tuple[Scout | None, Captured | None]:
     made: list[Scout] = []
 

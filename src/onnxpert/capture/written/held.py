@@ -3,6 +3,7 @@ length only a run of the file knows."""
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -59,20 +60,20 @@ class Grown(list[Any]):
     def like(self, rows: torch.Tensor, sizes: torch.Tensor | None = None) -> Grown:
         return Grown(rows, number=self.number, axis=self.axis, sizes=sizes)
 
-    def _take(self, other: Grown) -> None:
+    def take(self, other: Grown) -> None:
         self.rows, self.sizes, self.axis = other.rows, other.sizes, other.axis
 
     # ---- as Python's -----------------------------------------------------------------------
 
     def append(self, item: Any) -> None:
         self._fit(item)
-        self._take(joined([self, single(item, self)]))
+        self.take(joined([self, single(item, self)]))
 
     def insert(self, place: Any, item: Any) -> None:
         if place != 0:
             raise UnwritableError("a list is written in the middle")
         self._fit(item)
-        self._take(joined([single(item, self), self]))
+        self.take(joined([single(item, self), self]))
 
     def _fit(self, item: Any) -> None:
         """An item of another size makes it a list of different ones. torch would take for granted
@@ -99,7 +100,7 @@ class Grown(list[Any]):
         if isinstance(items, Grown):
             if items.axis != self.axis:
                 raise UnwritableError("two lists differ in the size of their items")
-            self._take(joined([self, items]))
+            self.take(joined([self, items]))
 
     def __add__(self, other: Any) -> Grown:
         result = self.like(self.rows, self.sizes)
@@ -120,7 +121,7 @@ class Grown(list[Any]):
         return self.like(self.rows, self.sizes)
 
     def reverse(self) -> None:
-        self._take(self[::-1])
+        self.take(self[::-1])
 
     def pop(self, place: Any = -1) -> Any:
         self._even()
@@ -207,6 +208,9 @@ class Seen:
     value: Any
     keys: tuple[Any, ...] | None = None  # of a dictionary; the axis of a list that grows
     inner: tuple[Seen, ...] | None = None  # of a container
+    first: Seen | None = None  # of a list or dictionary under a second name: the first one
+    number: int = 0  # of a list or dictionary: how many were met before it
+    made: Any = None  # what has taken its place
 
     @property
     def kind(self) -> type:
@@ -214,6 +218,8 @@ class Seen:
 
     def restore(self) -> Any:
         """Puts back into containers what they held."""
+        if self.first is not None:
+            return self.value
         if isinstance(self.value, _OTHERS):
             self.value.clear()
             for item in self.keys or ():
@@ -234,21 +240,33 @@ class Seen:
         return self.value
 
 
-def seen(value: Any) -> Seen:
-    if isinstance(value, Grown):
-        return Seen(value, (value.axis,), tuple(map(Seen, value.parts)))
-    if type(value) is list or (isinstance(value, tuple) and not isinstance(value, torch.Size)):
-        return Seen(value, None, tuple(map(seen, value)))
-    if isinstance(value, dict) and not isinstance(value, _OTHERS):
-        return Seen(value, tuple(value), tuple(map(seen, value.values())))
-    if isinstance(value, _OTHERS):
-        return Seen(value, tuple(value))
-    return Seen(value)
+class Sight:
+    """Values looked at together: a container that goes by two names is met twice."""
+
+    def __init__(self) -> None:
+        self._met: dict[int, Seen] = {}
+
+    def seen(self, value: Any) -> Seen:
+        if isinstance(value, (list, dict)) and id(value) in self._met:
+            return Seen(value, first=self._met[id(value)])
+        found = Seen(value, number=len(self._met))
+        if isinstance(value, (list, dict)):
+            self._met[id(value)] = found
+        if isinstance(value, Grown):
+            found.keys, found.inner = (value.axis,), tuple(map(Seen, value.parts))
+        elif type(value) is list or (isinstance(value, tuple) and type(value) is not torch.Size):
+            found.inner = tuple(map(self.seen, value))
+        elif isinstance(value, dict):
+            found.keys, found.inner = tuple(value), tuple(map(self.seen, value.values()))
+        elif isinstance(value, _OTHERS):
+            found.keys = tuple(value)
+        return found
 
 
-def rebuilt(old: Seen, held: list[Any]) -> Any:
-    """The container of `old` with other things in it: the same object, where it can be."""
-    value = old.value
+def rebuilt(old: Seen, held: list[Any], *, same: bool) -> Any:
+    """The container of `old` with other things in it: the `same` object, where it is one all along;
+    else what else goes by it keeps what it holds."""
+    value = old.value if same or isinstance(old.value, tuple) else copy.copy(old.value)
     if isinstance(value, tuple):
         make: Callable[..., Any] = getattr(type(value), "_make", type(value))
         return make(held)

@@ -9,6 +9,7 @@ from typing import Any
 
 from onnxpert.capture.written.exits import UnwritableError
 
+
 class Naming(ast.NodeTransformer):
     """Only where the value is worked out whatever else happens."""
 
@@ -66,11 +67,11 @@ class Naming(ast.NodeTransformer):
         _check([node.body])
         return node
 
-    def _comprehension(self, node: Any) -> Any:
-        _check([node])
-        return node
-
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+    def generic_visit(self, node: ast.AST) -> Any:
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            _check([node])
+            return node
+        return super().generic_visit(node)
 
 
 def _check(parts: Sequence[ast.AST]) -> None:

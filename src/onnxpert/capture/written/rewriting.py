@@ -44,7 +44,9 @@ _OPEN = frozenset(
     }
 )
 # Also names of types, which is what they are where nobody calls them: `isinstance(x, (list, tuple))`.
-_TYPES = frozenset({"range", "int", "float", "bool", "enumerate", "zip", "reversed", "list", "tuple"})
+_TYPES = frozenset(
+    {"range", "int", "float", "bool", "enumerate", "zip", "reversed", "list", "tuple"}
+)
 _CALLERS = frozenset({"map", "filter"})  # of what they are given first
 _BEYOND = (ast.Await, ast.YieldFrom, ast.AsyncFor, ast.AsyncWith, ast.Global)
 _CHANGES = frozenset(

@@ -85,7 +85,18 @@ class Same(Slot):
     value: Seen
 
     def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:  # noqa: ARG002
-        return self.value.restore()
+        self.value.made = self.value.restore()
+        return self.value.made
+
+
+@dataclass
+class Again(Slot):
+    """A container that goes by two names: what it is under the first."""
+
+    first: Seen
+
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:  # noqa: ARG002
+        return UNDEFINED if self.first.made is None else self.first.made
 
 
 @dataclass
@@ -131,13 +142,16 @@ class Many(Slot):
 
     old: Seen
     parts: list[Slot]
+    same: bool = False  # it is one object all along, and whoever knows it sees it change
 
     def looks(self) -> Iterator[Look]:
         for part in self.parts:
             yield from part.looks()
 
     def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
-        return rebuilt(self.old, [part.taken(recorder, tensors) for part in self.parts])
+        held = [part.taken(recorder, tensors) for part in self.parts]
+        self.old.made = rebuilt(self.old, held, same=self.same)
+        return self.old.made
 
     def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
         inner = value.inner
@@ -155,6 +169,8 @@ class Growing(Slot):
     number: bool
     axis: int | None = None
     rows: Look = field(init=False)
+    old: Seen = field(default_factory=lambda: Seen(UNDEFINED))
+    same: bool = False  # it is one list all along, and whoever knows it sees it grow
 
     def __post_init__(self) -> None:
         sizes = list(self.item.sizes)
@@ -172,7 +188,11 @@ class Growing(Slot):
     def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:  # noqa: ARG002
         rows = next(tensors)
         sizes = next(tensors) if self.axis is not None else None
-        return Grown(rows, number=self.number, axis=self.axis, sizes=sizes)
+        made = Grown(rows, number=self.number, axis=self.axis, sizes=sizes)
+        if self.same:
+            self.old.value.take(made)
+        self.old.made = self.old.value if self.same else made
+        return self.old.made
 
     def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
         if isinstance(value.value, Grown):
@@ -208,8 +228,11 @@ def retire(slot: Slot, value: Seen) -> None:
 
 def widened(slot: Slot | None, start: Seen, end: Seen, known: set[Any]) -> Slot:
     """The slot that holds what it held before, what a loop begins with and what a turn leaves."""
+    start.made = None
     if isinstance(slot, Lost):
         return slot
+    if isinstance(slot, Again):
+        return _again(start, end)
     if isinstance(slot, Growing):
         return _growing(start, end, known, slot)
     if isinstance(slot, Many):
@@ -234,11 +257,14 @@ def _of_one_type(slot: Slot, yes: Seen, no: Seen) -> Slot:
 
 
 def _between(start: Seen, end: Seen, known: set[Any]) -> Slot:
+    start.made = None
     a, b = start.value, end.value
+    if start.first is not None or end.first is not None:
+        return _again(start, end)
     if start.inner is not None and end.inner is not None and _is_alike(start, end):
         parts = [_between(x, y, known) for x, y in zip(start.inner, end.inner, strict=True)]
         unchanged = a is b and all(isinstance(part, Same) for part in parts)
-        return Same(start) if unchanged else Many(start, parts)
+        return Same(start) if unchanged else Many(start, parts, a is b)
     if isinstance(a, list) and isinstance(b, list):
         return _growing(start, end, known, None)
     if same_value(a, b):
@@ -248,6 +274,13 @@ def _between(start: Seen, end: Seen, known: set[Any]) -> Slot:
     if start.inner is not None or end.inner is not None:
         return _with_nothing(start, end, known)
     return _of_values(a, b, known)
+
+
+def _again(start: Seen, end: Seen) -> Again:
+    """Nothing but the first name says what becomes of it, as long as it is the same all along."""
+    if start.first is None or end.first is None or start.first.number != end.first.number:
+        raise UnwritableError("a list goes by two names on one way and not on another")
+    return Again(start.first)
 
 
 def _of_values(a: Any, b: Any, known: set[Any]) -> Slot:
@@ -288,7 +321,7 @@ def _many(slot: Many, start: Seen, end: Seen, known: set[Any]) -> Slot:
         widened(part, a, b, known)
         for part, a, b in zip(slot.parts, starts, end.inner or (), strict=True)
     ]
-    return Many(slot.old, parts)
+    return Many(slot.old, parts, slot.same and slot.old.value is end.value)
 
 
 def _one(slot: One | None, a: Any, b: Any, known: set[Any]) -> Slot:
@@ -328,7 +361,9 @@ def _growing(start: Seen, end: Seen, known: set[Any], slot: Growing | None) -> S
         rows = (grown[-1].inner or ())[0].value
         sizes: list[Any] = list(rows.shape[1:])
         sizes.insert(axis, None)
-        return Growing(Look(rows.dtype, tuple(sizes)), grown[-1].value.number, axis)
+        return _one_list(
+            Growing(Look(rows.dtype, tuple(sizes)), grown[-1].value.number, axis), start, end
+        )
     looks: list[Look] = [] if slot is None else [slot.item]
     items = [
         one.value for x in (start, end) if not isinstance(x.value, Grown) for one in x.inner or ()
@@ -347,7 +382,13 @@ def _growing(start: Seen, end: Seen, known: set[Any], slot: Growing | None) -> S
     for other in looks[1:]:
         found = _over(found, other)
     open_axes = [axis for axis, size in enumerate(found.sizes) if size is None]
-    return Growing(found, number, open_axes[0] if open_axes else None)
+    return _one_list(Growing(found, number, open_axes[0] if open_axes else None), start, end)
+
+
+def _one_list(slot: Growing, start: Seen, end: Seen) -> Growing:
+    slot.old = start
+    slot.same = isinstance(start.value, Grown) and start.value is end.value
+    return slot
 
 
 def _known_only(found: Look, known: set[Any]) -> Look:

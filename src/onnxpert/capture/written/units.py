@@ -16,7 +16,7 @@ from onnxpert.capture.guards import keep_in_mind
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.state import restore, snapshot
 from onnxpert.capture.written.exits import UnwritableError
-from onnxpert.capture.written.held import Seen, seen
+from onnxpert.capture.written.held import Seen, Sight
 from onnxpert.capture.written.pages import (
     Page,
     PageRecorder,
@@ -50,23 +50,7 @@ class Variables:
     set: Callable[[Sequence[Any]], None]
 
     def seen(self) -> list[Seen]:
-        values = list(map(seen, self.get()))
-        _check_names(values)
-        return values
-
-
-def _check_names(values: Sequence[Seen]) -> None:
-    """A list that goes by two names would grow under one of them only."""
-    lists = [id(part.value) for one in values for part in _containers(one)]
-    if len(set(lists)) < len(lists):
-        raise UnwritableError("a list goes by two names")
-
-
-def _containers(one: Seen) -> Iterator[Seen]:
-    if isinstance(one.value, list | dict):
-        yield one
-    for part in one.inner or ():
-        yield from _containers(part)
+        return list(map(Sight().seen, self.get()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +93,7 @@ class Units:
             try:
                 with self.recorder.opened(page), self._kept():
                     result = side()
-                    ends.append([*variables.seen(), seen(result)])
+                    ends.append([*variables.seen(), Sight().seen(result)])
             except Exception as error:
                 variables.set([one.restore() for one in start])
                 refused(not number, error)  # raises if it is not the model that does

@@ -86,6 +86,8 @@ class Sight(StrEnum):
     OPERATOR = "operator"  # call an operator of their own
     RARE = "rare"  # call one of torch's that its own exporter has no lowering for
     GRADIENT = "gradient"  # have torch differentiate
+    REFUSAL = "refusal"  # raise when a size is another: `input.axis`
+    OBJECT = "object"  # take or give an object of a class that torch knows nothing of
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,12 @@ class Verified:
     sway: float | None = None
 
     @property
+    def left_to_chance(self) -> bool:
+        """Random, where nobody asked for that: there is nothing that another look could prove."""
+        meant = self.randomness is not None and self.randomness.allowed
+        return self.nondeterministic and not meant
+
+    @property
     def proven(self) -> bool:
         compared = [row for row in self.rows if row.verdict is not Verdict.REFUSED]
         return bool(compared) and all(row.verdict is Verdict.PASS for row in compared)

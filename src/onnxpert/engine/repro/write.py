@@ -64,39 +64,44 @@ def _reproducers(walk: Walk) -> Iterator[Reproducer]:
         if not finding.blocks:
             continue
         try:
-            text, is_operator = _script(walk, finding)
+            text = _script(walk, finding)
         except (UnsayableError, OSError, TypeError, SyntaxError):  # nothing short can be written
             continue
         outcome = run(text) if text else None
-        # A script of one operator is about that operator only if torch's complaint says so.
-        if outcome is not None and (not is_operator or outcome.kind not in _BROKEN):
+        if outcome is not None and outcome.kind not in _BROKEN:
             yield Reproducer(finding, text, outcome)
 
 
-_BROKEN = frozenset({"NameError", "SyntaxError", "ImportError", "ModuleNotFoundError"})
+# What a script that was cut too short says; torch has no part in it.
+_BROKEN = frozenset(
+    {"NameError", "UnboundLocalError", "SyntaxError", "ImportError", "ModuleNotFoundError"}
+)
 
 
-def _script(walk: Walk, finding: Finding) -> tuple[str, bool]:
+def _script(walk: Walk, finding: Finding) -> str:
     captured = walk.captured
     if isinstance(captured, Captured) and (node := _node(walk, captured, finding)) is not None:
-        return of_operator(node), True
+        return of_operator(node)
     loaded = captured.loaded if captured is not None else None
     runs = not isinstance(captured, CaptureFailed) or captured.eager is None
     part = _part(loaded, finding) if loaded is not None and runs else None
     if loaded is None or part is None or finding.location is None:
-        return "", False
+        return ""
     if finding.rule in _FIXED_SIZES and isinstance(captured, Captured):
-        return _static(loaded, part), False
+        return _static(loaded, part)
     return (
         _smallest(part, finding.location.code, finding.location.line)
         or (_different(part) if finding.rule in _OTHER_VALUES else "")
-    ), False
+        or (_reduced(part) if finding.rule in _ANYWHERE else "")
+    )
 
 
 # A size that was asked to be dynamic and is not.
 _FIXED_SIZES = frozenset({"SHP201"})
 # A result that is not the model's own.
 _OTHER_VALUES = frozenset({"NUM701"})
+# A model that cannot be followed at all: torch may give up on another line of it.
+_ANYWHERE = frozenset({"CAP001"})
 
 
 def _different(part: Part) -> str:
@@ -204,7 +209,7 @@ def _single(part: Part, code: str, line: int) -> str:
     except UnsayableError:
         return ""
     found = traced(text)
-    return text if found is not None and same_line(found.line, code) else ""
+    return text if found is not None and _is_at(found, code) else ""
 
 
 def _smallest(part: Part, code: str, line: int) -> str:
@@ -234,12 +239,16 @@ def _at_line(part: Part, code: str, many: int) -> tuple[tuple[int, ...], Outcome
         found = traced(script(part, without))
         if found is None:
             continue
-        if same_line(found.line, code):
+        if _is_at(found, code):
             return without, found
         if number >= 0 and found.line and found.kind not in _BROKEN:
             # Whatever it is that fails first now, this statement is not ours.
             dropped = without if not _holds(part, number, code) else dropped
     return dropped, None
+
+
+def _is_at(found: Outcome, code: str) -> bool:
+    return found.kind not in _BROKEN and same_line(found.line, code)
 
 
 def _holds(part: Part, number: int, code: str) -> bool:

@@ -210,7 +210,11 @@ def _turn_outputs(
 def _with_sizes(op: Emitter, stacked: ir.Value) -> ir.Value:
     """After no turn at all the runtime takes sizes that it does not know for zero."""
     sizes = op.shape(stacked)
-    return stacked if is_static(*sizes[1:]) else op.reshape(stacked, sizes)
+    if is_static(*sizes[1:]):
+        return stacked
+    # By its name: what is said to have these sizes already would be left as it is.
+    named = op.Reshape(stacked, op.ints(sizes), allowzero=1 if op.opset >= 14 else None)
+    return op.describe(named, sizes)
 
 
 # ---- regions: their graph is walked where it stands ------------------------------------------

@@ -8,7 +8,7 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
-from onnxpert.repair.source.page import Page, below, everything
+from onnxpert.repair.source.page import Page, below, everything, small
 
 _GUARD = "not torch.compiler.is_exporting()"
 
@@ -21,10 +21,8 @@ def check_outside_of_exports(page: Page) -> Iterator[Change]:
         if line is not None and _reads_values(page, check.test):
             yield from _guarded(page, line)
     for branch in page.each(cst.If):
-        only = branch.body.body[0] if len(branch.body.body) == 1 else None
-        raised = next(iter(only.body), None) if isinstance(only, cst.SimpleStatementLine) else only
-        raises = isinstance(raised, cst.Raise) and branch.orelse is None
-        if raises and _reads_values(page, branch.test):
+        raises = all(isinstance(each, cst.Raise) for each in small(branch.body))
+        if raises and branch.orelse is None and _reads_values(page, branch.test):
             yield from _guarded(page, branch)
 
 

@@ -31,7 +31,7 @@ def choose_with_where(page: Page) -> Iterator[Change]:
 def _chosen(page: Page, branch: cst.If, block: cst.IndentedBlock) -> Iterator[Change]:
     """Both sides give values to names, or return, and do nothing else."""
     rest = block.body[block.body.index(branch) + 1 :]
-    end = _only(rest[-1]) if rest and _returns([branch]) else None
+    end = next(small(rest[-1])) if rest and _returns([branch]) else None
     last = end.value if isinstance(end, cst.Return) else None
     side = _choice(page, branch, "", last if len(rest) == 1 else None)
     if side is not None:
@@ -88,12 +88,6 @@ def _returns(body: Sequence[cst.CSTNode]) -> bool:
     return any(True for each in body for _ in below(each, cst.Return))
 
 
-def _only(node: cst.CSTNode | None) -> cst.CSTNode | None:
-    """The single small statement of a branch or a line."""
-    found = list(small(node))
-    return found[0] if len(found) == 1 else None
-
-
 @dataclass
 class _Side:
     """What a branch assigns: lines that go before the choice, and the value of each name."""
@@ -148,13 +142,8 @@ def _assignment(page: Page, node: cst.CSTNode) -> tuple[str, cst.BaseExpression]
     """The name and the value of `name = value`, `name += value` or `return value`."""
     if isinstance(node, cst.Return) and node.value is not None:
         return _RETURN, node.value
-    if isinstance(node, cst.Assign) and len(node.targets) == 1:
-        target = node.targets[0].target
-        return (target.value, node.value) if isinstance(target, cst.Name) else None
-    if isinstance(node, cst.AugAssign) and isinstance(node.target, cst.Name):
-        sign = page.code(node.operator).strip().removesuffix("=")
-        return node.target.value, page.expression(f"{{}} {sign} {{}}", node.target, node.value)
-    return None
+    target, value = page.assigned(node)
+    return (target.value, value) if isinstance(target, cst.Name) else None
 
 
 class _Renaming(cst.CSTTransformer):

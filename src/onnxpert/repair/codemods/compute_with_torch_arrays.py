@@ -25,6 +25,10 @@ _WORDS = {"axis": "dim", "keepdims": "keepdim", "a_min": "min", "a_max": "max",
           "ddof": "correction"}  # fmt: skip
 _FROM_ARRAY = ("torch.from_numpy", "torch.tensor", "torch.as_tensor")
 _OF_SIZES = ("arange", "zeros", "ones", "eye", "full", "linspace")
+# Its deviations are of all values, its numbers of double precision.
+_GRANTED = dict.fromkeys(("std", "var"), ("correction", "0")) | dict.fromkeys(
+    _OF_SIZES[1:], ("dtype", "torch.float64")
+)
 _ON_THE_WAY = ("detach", "cpu", "contiguous")
 
 
@@ -86,8 +90,7 @@ class _Translation(cst.CSTTransformer):
             return page.expression("{}" + cast, call.args[0].value)
         own = name.removeprefix("numpy.") if name.startswith("numpy.") else ""
         if own in _OF_SIZES and self._has(old.args, Kind.INT):
-            made = self._call(call, page.expression(f"torch.{own}"))
-            return made if own == "arange" else _as_doubles(made)
+            return self._call(call, page.expression(f"torch.{own}"))
         if own and self._has(old.args, Kind.ARRAY, Kind.TENSOR):
             if own in ("array", "asarray"):
                 return page.expression("{}.clone()", call.args[0].value)
@@ -107,12 +110,12 @@ class _Translation(cst.CSTTransformer):
         return None
 
     def _call(self, call: cst.Call, function: cst.BaseExpression) -> cst.Call:
-        """With the words that torch has for the arguments."""
+        """With the words that torch has for the arguments, and what numpy takes for granted."""
         args = [self._argument(each) for each in call.args]
-        name = self._page.code(function).rpartition(".")[2]
-        words = {each.keyword.value for each in args if each.keyword}
-        if name in ("std", "var") and "correction" not in words:  # numpy's are of all values
-            args += [cst.Arg(cst.Integer("0"), cst.Name("correction"), _EQUAL)]
+        word, value = _GRANTED.get(self._page.code(function).rpartition(".")[2], ("", ""))
+        if word and not any(each.keyword and each.keyword.value == word for each in args):
+            granted = cst.ensure_type(cst.parse_expression(f"f({word}={value})"), cst.Call)
+            args += granted.args
         return call.with_changes(func=function, args=args)
 
     def _argument(self, arg: cst.Arg) -> cst.Arg:
@@ -129,17 +132,6 @@ class _Translation(cst.CSTTransformer):
         """Whether such a value is among the arguments, or in one."""
         inside = (each for arg in args[:3] for each in everything(arg.value))
         return any(self._page.was(each, *kinds) for each in inside)
-
-
-_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-
-
-def _as_doubles(call: cst.Call) -> cst.Call:
-    """numpy's numbers are of double precision where nothing else is said."""
-    if any(each.keyword and each.keyword.value == "dtype" for each in call.args):
-        return call
-    dtype = cst.Arg(cst.parse_expression("torch.float64"), cst.Name("dtype"), _EQUAL)
-    return call.with_changes(args=[*call.args, dtype])
 
 
 def _itself(value: cst.BaseExpression) -> cst.BaseExpression:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
-from onnxpert.repair.source.page import Page, below, dotted, everything
+from onnxpert.repair.source.page import Page, below, dotted, everything, names_in
 
 _ADDING = ("append", "extend", "add", "update")
 
@@ -21,6 +21,7 @@ def keep_values_local(page: Page) -> Iterator[Change]:
         for node in below(owner, cst.Attribute):
             if dotted(node.value) == "self":
                 uses.setdefault(node.attr.value, []).append(node)
+        taken = names_in(owner)
         strings = {each.raw_value for each in below(owner, cst.SimpleString)}
         for name, nodes in uses.items():
             if (log := _log(page, nodes)) and name not in strings:  # a buffer is registered by name
@@ -29,7 +30,7 @@ def keep_values_local(page: Page) -> Iterator[Change]:
             here = [node for node in nodes if _function(page, node) == "forward"]
             # A constructor may give it a first value; whoever reads it anywhere else needs it there.
             if all(_assignment(page, node) for node in nodes if node not in here):
-                yield from _localised(page, here, f"{name}_" if _taken(page, owner, name) else name)
+                yield from _localised(page, here, f"{name}_" if name in taken else name)
 
 
 def _localised(page: Page, uses: list[cst.Attribute], name: str) -> Iterator[Change]:
@@ -79,11 +80,3 @@ def _is_at_top(page: Page, line: cst.CSTNode) -> bool:
 def _function(page: Page, node: cst.CSTNode) -> str:
     function = page.function(node)
     return function.name.value if function else ""
-
-
-def _taken(page: Page, owner: cst.ClassDef, name: str) -> bool:
-    """Whether a variable is called so; the attributes' names are no variables."""
-    return any(
-        each.value == name and not isinstance(page.parent(each), cst.Attribute)
-        for each in below(owner, cst.Name)
-    )

@@ -8,7 +8,7 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
-from onnxpert.repair.source.page import Page, dotted, everything
+from onnxpert.repair.source.page import Page, dotted, everything, small
 
 _LOGGERS = frozenset({"logging", "logger", "log", "_logger", "_log", "warnings"})
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "log"})
@@ -19,7 +19,7 @@ def stop_printing(page: Page) -> Iterator[Change]:
     """The file prints nothing, and a value that is printed has to be taken out of its tensor."""
     for branch in page.each(cst.If):
         whole = isinstance(page.parent(branch), cst.IndentedBlock) and branch.orelse is None
-        if whole and _only_prints(branch) and _has_run(page, branch):
+        if whole and all(map(_prints, small(branch.body))) and _has_run(page, branch):
             yield branch, None
     for node in page.each(cst.Expr):
         if _prints(node) and _has_run(page, node):
@@ -32,15 +32,6 @@ def _prints(node: cst.CSTNode) -> bool:
     owner, _, last = dotted(node.value.func).rpartition(".")
     logged = owner.rpartition(".")[2].lower() in _LOGGERS and last in _LEVELS
     return logged or (not owner and last == "print")
-
-
-def _only_prints(branch: cst.If) -> bool:
-    """Whether an `if` has nothing else to do."""
-    return all(
-        _prints(small)
-        for each in branch.body.body
-        for small in (each.body if isinstance(each, cst.SimpleStatementLine) else [each])
-    )
 
 
 def _has_run(page: Page, node: cst.CSTNode) -> bool:

@@ -148,19 +148,14 @@ class _Mapped:
                 self._others.append((made, None))
         return self._page.statement(f"{row} = {{}}", self._turn.said(values[0])).body[0]
 
-    def _written(self, node: Any) -> cst.BaseSmallStatement | None:
+    def _written(self, node: cst.CSTNode) -> cst.BaseSmallStatement | None:
         """`whole[i] = row`, or `whole[i, :many] = number`: the row changes, and is given back."""
-        page, target = self._page, getattr(node, "target", None)
-        if isinstance(node, cst.Assign) and len(node.targets) == 1:
-            target = node.targets[0].target
+        page, (target, value) = self._page, self._page.assigned(node)
         if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
             return None
         row, axis, rest = self._turn.row(target)
         self._results[target.value.value] = row, axis
-        value = self._turn.said(node.value)
-        if isinstance(node, cst.AugAssign):
-            sign = page.code(node.operator).strip().removesuffix("=")
-            value = page.expression(f"{{}} {sign} {{}}", self._turn.said(target), value)
+        value = self._turn.said(value)
         if not rest:
             return page.statement(f"{row} = {{}}", value).body[0]
         (part, *more), rank = rest, max(len(each.shape) for each in page.values(target.value))

@@ -84,6 +84,18 @@ class Page:
             text += (code if whole or not loose else f"({code})") + after
         return text
 
+    def assigned(self, node: cst.CSTNode) -> tuple[cst.CSTNode | None, cst.BaseExpression]:
+        """What a statement assigns to, and what it is then: `x + y` for `x += y`; None for any other."""
+        if isinstance(node, cst.AugAssign):
+            right = node.value
+            if not (isinstance(right, _FIRM) or right.lpar):
+                right = right.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+            sign = getattr(cst, type(node.operator).__name__.removesuffix("Assign"))()
+            return node.target, cst.BinaryOperation(node.target, sign, right)
+        if isinstance(node, cst.Assign) and len(node.targets) == 1:
+            return node.targets[0].target, node.value
+        return None, cst.Ellipsis()
+
     def values(self, node: cst.CSTNode) -> list[Seen]:
         """What an expression was, whenever it was evaluated; [] if it never was."""
         where = _parsed(self.content).ranges.get(node)

@@ -11,7 +11,7 @@ from onnxpert.report.page.tag import Markup, join, tag
 from onnxpert.report.report import Report
 
 MOST_LANES = 24
-WIDTH, LABELS, LANE, TOP, BOTTOM = 760, 210, 22, 26, 30
+LANE, TOP, BOTTOM = 22, 26, 30
 LOWEST, HIGHEST = -9.0, 2.0  # decades of error over tolerance that are told apart
 
 
@@ -74,18 +74,22 @@ def plot(rows: Sequence[Row]) -> Markup:
         return Markup("")
     lanes = _lanes(known)
     height = TOP + LANE * len(lanes) + BOTTOM
-    drawn = [*_axes(height), *(_lane(at, name, dots) for at, (name, dots) in enumerate(lanes))]
+    names = [_label(at, name) for at, (name, _) in enumerate(lanes)]
+    drawn = [*_axes(height), *(_lane(at, dots) for at, (_, dots) in enumerate(lanes))]
+    # Two pictures side by side, places across in per cent: it fits a phone with its letters as large.
     picture = tag(
-        "svg",
-        *drawn,
-        viewBox=f"0 0 {WIDTH} {height}",
-        role="img",
-        aria_label="error of each comparison as a share of its tolerance",
+        "div",
+        tag("svg", *names, class_="names", height=height, aria_hidden="true"),
+        tag(
+            "svg",
+            *drawn,
+            height=height,
+            role="img",
+            aria_label="error of each comparison as a share of its tolerance",
+        ),
     )
     said = "Error of each comparison as a share of its tolerance, on a logarithmic scale"
-    return tag(
-        "figure", tag("figcaption", said), tag("div", picture, class_="scroll"), class_="plot card"
-    )
+    return tag("figure", tag("figcaption", said), picture, class_="plot card")
 
 
 def _lanes(known: list[tuple[Row, float]]) -> list[tuple[str, list[tuple[Row, float]]]]:
@@ -105,11 +109,10 @@ def _name(row: Row) -> str:
     return f"{row.output} · {row.case}"
 
 
-def _across(value: float) -> float:
-    """Where a share lies: exact at the left, then decade by decade."""
-    room = WIDTH - LABELS - 30
+def _across(value: float) -> str:
+    """Where a share lies, in per cent: exact at the left, then decade by decade."""
     decade = min(max(math.log10(value), LOWEST), HIGHEST) if value > 0 else LOWEST - 1
-    return LABELS + 10 + room * (decade - LOWEST + 1) / (HIGHEST - LOWEST + 1)
+    return f"{6 + 90 * (decade - LOWEST + 1) / (HIGHEST - LOWEST + 1):.1f}%"
 
 
 def _axes(height: int) -> list[Markup]:
@@ -119,52 +122,45 @@ def _axes(height: int) -> list[Markup]:
         tag(
             "rect",
             class_="over",
-            x=f"{limit:.1f}",
+            x=limit,
             y=TOP - 8,
-            width=f"{WIDTH - limit:.1f}",
+            width=f"{100 - float(limit[:-1]):.1f}%",
             height=bottom - TOP + 8,
         ),
-        tag("line", class_="limit", x1=f"{limit:.1f}", x2=f"{limit:.1f}", y1=TOP - 8, y2=bottom),
-        tag(
-            "text", "tolerance", class_="limit-label", x=f"{limit:.1f}", y=12, text_anchor="middle"
-        ),
+        tag("line", class_="limit", x1=limit, x2=limit, y1=TOP - 8, y2=bottom),
+        tag("text", "tolerance", class_="limit-label", x=limit, y=12, text_anchor="middle"),
     ]
     for power in (-8, -6, -4, -2):
-        at = f"{_across(10.0**power):.1f}"
+        at = _across(10.0**power)
         drawn.append(tag("line", class_="grid", x1=at, x2=at, y1=TOP - 8, y2=bottom))
         label = join(["10", tag("tspan", str(power).replace("-", "\u2212"), dy=-5, font_size="9")])
         drawn.append(tag("text", label, x=at, y=height - 6, text_anchor="middle"))
-    drawn.append(tag("text", "exact", x=f"{_across(0):.1f}", y=height - 6, text_anchor="middle"))
+    drawn.append(tag("text", "exact", x=_across(0), y=height - 6, text_anchor="middle"))
     return drawn
 
 
-def _lane(at: int, name: str, dots: list[tuple[Row, float]]) -> Markup:
-    y = TOP + LANE * at + LANE / 2
-    short = name if len(name) <= 30 else name[:29] + "…"
+def _middle(at: int) -> float:
+    return TOP + LANE * at + LANE / 2
+
+
+def _label(at: int, name: str) -> Markup:
+    return tag("text", name, tag("title", name), class_="name", x=0, y=_middle(at) + 4)
+
+
+def _lane(at: int, dots: list[tuple[Row, float]]) -> Markup:
+    y = _middle(at)
     drawn = [
-        tag("line", class_="lane", x1=LABELS + 4, x2=WIDTH - 6, y1=y, y2=y),
-        tag(
-            "text",
-            short,
-            tag("title", name),
-            class_="name",
-            x=LABELS - 8,
-            y=y + 4,
-            text_anchor="end",
-        ),
-    ]
-    drawn += [
         tag(
             "circle",
             tag("title", _tip(row)),
             class_=row.verdict.value,
-            cx=f"{_across(value):.1f}",
+            cx=_across(value),
             cy=y,
             r=5,
         )
         for row, value in dots
     ]
-    return tag("g", *drawn)
+    return tag("g", tag("line", class_="lane", x1=0, x2="100%", y1=y, y2=y), *drawn)
 
 
 def _tip(row: Row) -> str:

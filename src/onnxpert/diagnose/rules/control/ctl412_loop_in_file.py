@@ -64,7 +64,7 @@ def loop_in_file(captured: Captured) -> Iterator[Hit]:
         at = _header(body)
         if at is not None and (at.file, at.line) not in told and not is_library(at.file):
             yield Hit(
-                "Python goes round as often as a size says, and the file has the loop",
+                "Python goes round as often as a size or a value says, and the file has the loop",
                 at=at,
                 help="nothing to do for the file; an operator on the whole tensor would be quicker",
             )

@@ -7,7 +7,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from onnxpert.core.types import Captured, Guard, Hit, InputKind, Loaded, Severity
+from onnxpert.core.types import (
+    Captured,
+    Guard,
+    Hit,
+    InputKind,
+    Loaded,
+    Location,
+    Severity,
+    Sight,
+)
 from onnxpert.diagnose.rule import rule
 
 
@@ -76,11 +85,18 @@ def frozen_dimension(captured: Captured) -> Iterator[Hit]:
             f"{told} was asked to be dynamic, but {fixed}"
             if asked
             else f"{told} cannot vary: {fixed}",
-            at=guard.location if guard else (captured.loaded.source if captured.loaded else None),
+            at=_refused(captured, name, axis)
+            or (guard.location if guard else (captured.loaded.source if captured.loaded else None)),
             help=cure if asked else "nothing is to be done unless it should vary",
             notes=(f"the run assumed {_told(captured, guard)}",) if guard else (),
             severity=None if asked else Severity.INFO,
         )
+
+
+def _refused(captured: Captured, name: str, axis: int) -> Location | None:
+    """Where the model itself raises with another size, which is more than what a run assumed."""
+    seen = (one for one in captured.seen if one.sight is Sight.REFUSAL)
+    return next((one.location for one in seen if one.name == f"{name}.{axis}"), None)
 
 
 _RESHAPES = re.compile(r"\b(view|reshape|unflatten|expand|repeat|split|chunk|range|arange)\b")
@@ -154,10 +170,26 @@ def _freezing(captured: Captured, size: Any) -> Guard | None:
     if isinstance(size, int):
         return None
     symbol = {str(s) for s in size.node._expr.free_symbols}  # noqa: SLF001  `expr` is the number already
+    symbol = _tied(captured, symbol)
     found = [guard for guard in captured.guards if symbol & set(guard.symbols)]
     equalities = [guard for guard in found if guard.expr.startswith("Eq(")]
     fixing = [guard for guard in equalities if _fixes(captured, guard, symbol)]
-    return next(iter(fixing or equalities or found), None)
+    # That two sizes are one says nothing of how large they are.
+    fixed = [guard for guard in fixing if not _TIE.fullmatch(guard.expr)]
+    return next(iter(fixed or fixing or equalities or found), None)
+
+
+_TIE = re.compile(r"Eq\(([a-z]\w*), ([a-z]\w*)\)")
+
+
+def _tied(captured: Captured, symbols: set[str]) -> set[str]:
+    """The sizes that a run took to be the same as one of these."""
+    ties = [set(tie.groups()) for g in captured.guards if (tie := _TIE.fullmatch(g.expr))]
+    found: set[str] = set()
+    while found != symbols:
+        found = symbols
+        symbols = symbols.union(*(tie for tie in ties if tie & symbols))
+    return symbols
 
 
 def _fixes(captured: Captured, guard: Guard, symbols: set[str]) -> bool:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from onnxpert.core.flatten import is_tensor
+from onnxpert.core.surrounding import gone_through
 from onnxpert.core.types import Hit, Loaded, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -59,6 +60,6 @@ def frozen_list_length(loaded: Loaded) -> Iterator[Hit]:
         if count > 1:
             yield Hit(
                 f"{path} holds {count} tensors in the example, and the file takes exactly that many",
-                at=loaded.source,
+                at=gone_through(loaded.source, path) or loaded.source,
                 help="stack them into one tensor with a dynamic dimension, if their number varies",
             )

@@ -1,0 +1,56 @@
+"""What a file chose that torch leaves open: the ways to make the model choose so too, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from onnxpert.core.types import Choice, Row, Verdict
+from onnxpert.targets.target import Array
+from onnxpert.verify.digits import Digits
+from onnxpert.verify.reference import Reference
+from onnxpert.verify.settling import Settling
+
+_CHOICES = {
+    Choice.SIGN: "signs",
+    Choice.ORDER: "an order of equal elements",
+    Choice.ROUNDING: "what the last digits decide",
+}
+
+
+def settlings(
+    reference: Reference,
+    leaves: Sequence[Any],
+    deciding: Callable[[Mapping[str, Array]], Sequence[torch.Tensor]],
+    feeds: Mapping[str, Array],
+) -> Iterator[Settling]:
+    """First among equals, then what roundings decide, then both; at last as far as roundings move
+    what decides in the model itself, which is asked only if nothing less explains the file."""
+    yield Settling()
+    values = deciding(feeds)
+    if values:
+        yield Settling(Digits(values), equals=False)
+        yield Settling(Digits(values))
+        yield Settling(Digits(values, reference.leeway(leaves)))
+
+
+def settled_rows(
+    failed: Sequence[Row], settled: Sequence[Row], made: tuple[Choice, ...], *, allowed: bool
+) -> list[Row]:
+    """Each row that failed as it is with the choices made, if they are the file's to make."""
+    # Of equal elements torch may name any, and what a rounding decides comes out otherwise on
+    # another machine. Signs are no such thing: whoever asks LAPACK gets the same.
+    ours = allowed or Choice.SIGN not in made
+    which = " and ".join(_CHOICES[one] for one in made)
+    detail = f"with the file's choice of {which}"
+    return [
+        old
+        if old.verdict is not Verdict.FAIL
+        else replace(new, choices=made, detail=detail)
+        if ours
+        else replace(old, choices=made)
+        for old, new in zip(failed, settled, strict=True)
+    ]

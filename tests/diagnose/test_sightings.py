@@ -1,0 +1,149 @@
+"""What is said of lines that a call of the model itself was seen to run."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+from onnxpert import Severity
+from onnxpert.report import Report
+
+
+def marked(report: Report, rule: str) -> list[str]:
+    """The marks at the end of the lines of a rule's findings."""
+    places = [f.location for f in report.findings if f.rule == rule and f.location]
+    return [place.code.rpartition("# ")[2] for place in places]
+
+
+class Clips(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        norm = float(x.norm())  # number
+        if norm > 3.0:  # branch
+            x = x * (3.0 / norm)
+        return x + torch.from_numpy(np.sort(x.numpy()))  # array
+
+
+def test_a_number_that_a_graph_can_have_is_no_error_beside_a_true_obstacle() -> None:
+    report = onnxpert.diagnose(Clips().eval(), (torch.randn(3, 4),))
+    assert marked(report, "CTL402") == ["array"]
+    assert marked(report, "CTL401") == ["branch"]
+    assert marked(report, "CTL411") == ["number"]
+    assert not marked(report, "CTL405")
+
+
+class WritesTwice(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("hits", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.hits.add_(x)  # first
+        y = x * 2
+        self.hits.mul_(0.5)  # second
+        return y
+
+
+def test_each_line_that_writes_a_buffer_is_named() -> None:
+    report = onnxpert.diagnose(WritesTwice().eval(), (torch.ones(3),))
+    assert marked(report, "STA301") == ["first", "second"]
+
+
+class OwnNumbers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor([2.0, 1.0]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, b = self.scale.tolist()
+        return torch.from_numpy(np.sort(x.numpy())) * a + b  # array
+
+
+def test_a_list_of_the_models_own_numbers_is_nothing_to_tell() -> None:
+    report = onnxpert.diagnose(OwnNumbers().eval(), (torch.ones(3),))
+    assert marked(report, "CTL402") == ["array"]
+    assert not marked(report, "CTL411")
+
+
+class Table(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        state = torch.zeros(())
+        for row in x:
+            state = torch.tanh(state + row.sum())
+        return (x.t() @ self.weight) + state  # table
+
+
+def test_a_frozen_size_is_at_the_line_that_refuses_another() -> None:
+    shapes = ({0: "rows"},)
+    report = onnxpert.diagnose(Table().eval(), (torch.ones(4, 3),), dynamic_shapes=shapes)
+    assert marked(report, "SHP201") == ["table"]
+
+
+class Remembers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = torch.zeros(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        SEEN.append(1)
+        y = x + self.last
+        self.last = x  # kept
+        return y
+
+
+SEEN: list[int] = []
+
+
+def test_what_is_remembered_is_an_attribute_rather_than_a_log() -> None:
+    report = onnxpert.diagnose(Remembers().eval(), (torch.ones(3),))
+    assert marked(report, "STA305") == ["kept"]
+
+
+class Randomised(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.nn.functional.rrelu(x - 1, training=True)  # rrelu
+
+
+def test_a_leaky_unit_that_draws_is_told_like_a_dropout() -> None:
+    report = onnxpert.diagnose(Randomised().eval(), (torch.ones(3),))
+    assert marked(report, "STA311") == ["rrelu"]
+
+
+@torch.library.custom_op("sightings::ranked", mutates_args=())
+def ranked(x: Tensor) -> Tensor:
+    return torch.from_numpy(np.sort(x.numpy()))
+
+
+@ranked.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+class Ranks(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = ranked(x)  # operator
+        return y + torch.from_numpy(np.sort(x.numpy()))  # array
+
+
+def test_an_operator_that_cannot_be_followed_is_at_its_call_beside_other_obstacles() -> None:
+    report = onnxpert.diagnose(Ranks().eval(), (torch.ones(3),))
+    assert marked(report, "OPS503") == ["operator"]
+    assert marked(report, "CTL402") == ["array"]
+
+
+class Fine(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = x[x > 0].sum() + x.median()
+        return y * torch.linalg.inv(x @ x.t() + torch.eye(3)).sum()
+
+
+def test_what_the_file_has_is_never_more_than_information() -> None:
+    torch.manual_seed(0)
+    report = onnxpert.diagnose(Fine().eval(), (torch.randn(3, 3),))
+    assert report.ok
+    assert {f.severity for f in report.findings} <= {Severity.INFO}
