@@ -27,7 +27,7 @@ exported with `randomness="allow"`, which proves their distribution; shape and d
 operator that does not take float32 is tried in the first of int64, bool and complex64 that it takes.
 
 What torch leaves open (the signs of eigenvectors, the order of equal elements) is exported with `undetermined="allow"`
-and compared with torch where it is made to choose as the file does; by default such signs are refused (NUM706).
+and compared with torch where it is made to choose as the file does; by default such a result is refused (NUM706, NUM707).
 A float16 result further from torch's own than its digits allow is right if it is nearer to torch's float32.
 """
 

@@ -13,9 +13,7 @@ import onnxpert
 from onnxpert.capture.written.rewriting import rewritten
 
 
-@pytest.mark.parametrize(
-    "kept", ["isinstance(x, (list, tuple))", "y.to(dtype=float)", "{int: 1}"]
-)
+@pytest.mark.parametrize("kept", ["isinstance(x, (list, tuple))", "y.to(dtype=float)", "{int: 1}"])
 def test_the_name_of_a_type_is_that_type(kept: str) -> None:
     assert kept in _said(kept)
 

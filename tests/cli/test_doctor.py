@@ -168,7 +168,7 @@ def test_a_broken_runtime_is_a_problem_and_not_a_crash(
     out = capsys.readouterr().out
     assert out.startswith("this installation has 1 problem\n")
     assert "onnxruntime 1.31.1 cannot be imported: ImportError: DLL load failed" in out
-    assert '   = help: pip install --upgrade --force-reinstall onnxruntime' in out
+    assert "   = help: pip install --upgrade --force-reinstall onnxruntime" in out
     assert "ort-cpu could not be asked what it takes" in out
 
 

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 import sympy
 from torch.utils._sympy.functions import (
+    FloatTrueDiv,
     FloorDiv,
     IntTrueDiv,
     Max,
     Mod,
     OpaqueUnaryFn_sqrt,
+    RoundToInt,
+    ToFloat,
     TruncToInt,
 )
 
@@ -25,6 +28,8 @@ CONDITIONS = (
     sympy.Lt(3 * n - k, 7, evaluate=False),
     sympy.And(sympy.Gt(n, 4), sympy.Le(Max(n, k), 60)),
     sympy.Eq(TruncToInt(IntTrueDiv(n, 3)) + 1, FloorDiv(n + 3, 3), evaluate=False),
+    sympy.Gt(TruncToInt(FloatTrueDiv(ToFloat(n), 1.5) * 2.0), ToFloat(n) + 9, evaluate=False),
+    sympy.Eq(RoundToInt(FloatTrueDiv(ToFloat(n), 2.0)), FloorDiv(n, 2), evaluate=False),
     sympy.Ge(OpaqueUnaryFn_sqrt(n), 5, evaluate=False),  # not among those on arrays
 )
 
@@ -42,3 +47,21 @@ def test_what_makes_no_sense_is_not_known() -> None:
     condition = sympy.Eq(FloorDiv(n, n - 3, evaluate=False), 2, evaluate=False)
     assert holds(condition, {n: 3}) is None
     assert holds(condition, {k: 3}) is None
+
+
+def test_a_part_that_comes_often_is_worked_out_once() -> None:
+    calls: list[int] = []
+
+    class Counted(sympy.Function):  # type: ignore[misc]
+        @classmethod
+        def eval(cls, number: Any) -> Any:
+            if not number.is_Integer:
+                return None
+            calls.append(int(number))
+            return number
+
+    part = Counted(n)
+    assert holds(
+        sympy.Lt(part + 2 * k, FloorDiv(part, 2) + 3 * part + k, evaluate=False), {n: 3, k: 1}
+    )
+    assert calls == [3]

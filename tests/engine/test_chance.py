@@ -174,3 +174,17 @@ def test_chance_of_pythons_own_is_no_state() -> None:
     assert {"NUM702", "NUM703", "STA302"} <= set(rules)
     assert rules["NUM702"].location is not None
     assert rules["NUM702"].location.code.endswith("# drawn")
+
+
+def test_a_random_model_that_was_not_meant_to_be_is_told_at_once() -> None:
+    """Its sizes are a matter of luck too, which is no reason to look for another file."""
+
+    class Drawn(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x[torch.randn_like(x[:, 0]) > 0] * 2
+
+    torch.manual_seed(0)
+    report = onnxpert.diagnose(Drawn().eval(), (torch.rand(40, 2),), dynamic_shapes=({0: "n"},))
+    assert _chance(report) == [Severity.ERROR]
+    assert {row.case for row in report.verified} == {"example"}
+    assert [finding.rule for finding in report.findings if finding.blocks] == ["NUM702"]

@@ -182,3 +182,27 @@ def test_an_operand_keeps_its_layout(tmp_path: Path) -> None:
     assert [finding.rule for finding in report.findings if finding.blocks] == ["OPS501"]
     (script,) = tmp_path.glob("*.py")
     assert "torch.randn([3, 3]).to_sparse_csr()" in script.read_text(encoding="utf-8")
+
+
+class Lookup(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.prices = {str(number): number / 10 for number in range(3)}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        key = f"{x.sum().item():.0f}"
+        y = torch.sigmoid(x)
+        return y * self.prices[key]
+
+
+def test_a_script_is_never_cut_until_python_itself_fails(tmp_path: Path) -> None:
+    """torch gives up where the text is made, the finding is where it is used: both lines stay, or one."""
+    report = onnxpert.diagnose(Lookup().eval(), (torch.zeros(2),), repro=tmp_path)
+    assert not report.ok
+    (script,) = tmp_path.glob("*.py")
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "NameError" not in done.stderr
+    assert "key = f" in script.read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import onnxpert
 from onnxpert.capture import capture
 from onnxpert.core.types import Request
 from onnxpert.load import load
@@ -65,6 +66,23 @@ class Chunks(torch.nn.Module):
 def test_overlapping_windows_of_a_size_that_varies():
     x = torch.randn(8, 2, 6)
     assert_same(Chunks(), x, dynamic="auto", others=[(torch.randn(16, 3, 6),)])
+
+
+class Scores(Chunks):
+    """Of what is filled up to whole windows."""
+
+    def forward(self, x):
+        missing = (4 - x.shape[0] % 4) % 4
+        windows = super().forward(torch.nn.functional.pad(x, (0, 0, 0, 0, 0, missing)))
+        return torch.einsum("bcxd,bcyd->bcxy", (windows, windows))
+
+
+def test_products_of_windows_of_which_the_example_has_one():
+    """At one window any strides do, at two they do not: no reason to hold the file to one."""
+    vary = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    report = onnxpert.diagnose(Scores().eval(), (torch.randn(3, 2, 6),), dynamic_shapes=(vary,))
+    assert report.ok, str(report)
+    assert "SHP203" not in str(report), str(report)
 
 
 def test_what_has_gaps_is_refused():

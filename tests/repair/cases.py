@@ -49,7 +49,7 @@ CASES: dict[str, list[tuple[str, str]]] = {
                 "    row = self.fc(x[i]) * w[i]\n    rows.append(row / row.norm())\n"
                 "return torch.stack(rows, dim=1)"
             ),
-            "rows = torch.vmap(each)(x, w)\n        return rows.movedim(0, 1)",
+            'rows = torch.vmap(each, randomness="different")(x, w)\n        return rows.movedim(0, 1)',
         ),
         (
             "y = x.clone()\nfor i, n in enumerate(x.argmax(1).tolist()):\n    y[i, :n] = 0\nreturn y",

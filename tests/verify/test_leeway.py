@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 import torch
 
+import onnxpert
 from onnxpert.verify.leeway import Leeway, Witness
 
 EPS = torch.finfo(torch.float32).eps
@@ -44,3 +48,43 @@ def test_what_decides_is_put_back_so_that_both_runs_go_one_way() -> None:
     moved, plain, shaken = _moved(1000.0)
     assert plain.shape == shaken.shape
     assert moved[1] < 20 * EPS  # only what came after the first decision
+
+
+class Ranked(torch.nn.Module):
+    """Steep scores of long sums that nearly cancel, and the places of the best."""
+
+    def __init__(self, *, turned: bool = False, take: int = 0, more: float = 0.0) -> None:
+        super().__init__()
+        self.turned, self.take, self.more = turned, take, more
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        half = x.shape[-1] // 2
+        parts = [x[..., :half].sum(-1), x[..., half:].sum(-1), x[..., ::2].cumsum(-1)[..., -1]]
+        total = parts[0] + parts[1] if not self.turned else parts[2] + x[..., 1::2].sum(-1)
+        scores = torch.sigmoid(5 * total + self.more * x[..., 0])
+        best = scores.topk(8).indices
+        return (best + self.take) % x.shape[0], scores.sum()[None]
+
+
+def _rows() -> torch.Tensor:
+    """Rows in other orders, so that they have one sum and other roundings."""
+    generator = torch.Generator().manual_seed(0)
+    row = 30 * torch.randn(64, generator=generator)
+    row -= row.mean()
+    return torch.stack([row[torch.randperm(64, generator=generator)] for _ in range(40)])
+
+
+@pytest.mark.parametrize(
+    ("written", "rules"),
+    [
+        (Ranked(turned=True), []),
+        (Ranked(turned=True, take=1), ["NUM701"]),
+        (Ranked(turned=True, more=0.1), ["NUM701"]),
+    ],
+)
+def test_a_file_of_another_order_of_sums_is_told_from_a_wrong_one(
+    written: torch.nn.Module, rules: list[str], tmp_path: Path
+) -> None:
+    onnxpert.export(written.eval(), (_rows(),), tmp_path / "m.onnx")
+    report = onnxpert.verify(tmp_path / "m.onnx", Ranked().eval(), (_rows(),))
+    assert [each.rule for each in report.findings if each.blocks] == rules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ CASES = [
     (Axes(), _random(3, 5, 4), "NUM706"),
     (Parts(), _random(2, 5, 3), "NUM706"),
     (Parts(), _random(2, 3, 5), "NUM706"),
+    (Best(), -torch.arange(20.0), "NUM707"),
 ]
 
 
@@ -58,12 +60,29 @@ def test_a_choice_of_the_file_is_refused_until_allowed(
 def test_an_order_of_equals_is_proven_with_a_warning_at_its_line(tmp_path: Path) -> None:
     given = -torch.arange(20.0)
     assert Best()(given)[0].tolist() != [0, 1, 2]  # torch's own choice is another
-    report = onnxpert.export(Best().eval(), (given,), tmp_path / "m.onnx")
+    report = onnxpert.export(Best().eval(), (given,), tmp_path / "m.onnx", undetermined="allow")
     (found,) = [each for each in report.findings if each.rule == "NUM707"]
     assert found.severity is Severity.WARNING
     assert found.location is not None
     assert "torch.topk(x.relu(), 3)" in found.location.code
     assert all(Choice.ORDER in row.choices for row in report.verified if row.case == "example")
+
+
+def test_the_line_of_a_library_is_named_rather_than_who_exports(tmp_path: Path) -> None:
+    library = tmp_path / "site-packages" / "lib.py"
+    library.parent.mkdir()
+    library.write_text("def best(self, x):\n    return x.relu().topk(3).indices\n")
+    spec = importlib.util.spec_from_file_location("lib", library)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    model = type("Library", (torch.nn.Module,), {"forward": made.best})()
+    given = -torch.arange(20.0)
+    report = onnxpert.export(model.eval(), (given,), tmp_path / "m.onnx", undetermined="allow")
+    (found,) = [each for each in report.findings if each.rule == "NUM707"]
+    assert found.location is not None
+    assert (Path(found.location.file).name, found.location.line) == ("lib.py", 2)
 
 
 class Scored(torch.nn.Module):
@@ -88,7 +107,8 @@ class Scored(torch.nn.Module):
 
 def test_what_follows_from_nearly_equal_scores_is_proven(tmp_path: Path) -> None:
     given = torch.ones(2, 3, 9, 9)
-    report = onnxpert.export(Scored().eval(), (given,), tmp_path / "m.onnx")
+    path = tmp_path / "m.onnx"
+    report = onnxpert.export(Scored().eval(), (given,), path, undetermined="allow")
     assert not [each for each in report.findings if each.blocks]
     assert [each.rule for each in report.findings if each.severity is Severity.WARNING] == [
         "NUM707"
@@ -100,8 +120,9 @@ def test_a_wrong_place_or_scale_behind_equal_scores_is_refused(
     wrong: torch.nn.Module, tmp_path: Path
 ) -> None:
     given = torch.ones(2, 3, 9, 9)
-    onnxpert.export(wrong.eval(), (given,), tmp_path / "m.onnx")
-    report = onnxpert.verify(tmp_path / "m.onnx", Scored().eval(), (given,))
+    path = tmp_path / "m.onnx"
+    onnxpert.export(wrong.eval(), (given,), path, undetermined="allow")
+    report = onnxpert.verify(path, Scored().eval(), (given,))
     assert [each.rule for each in report.findings if each.blocks] == ["NUM701"]
 
 

@@ -15,6 +15,7 @@ import torch
 
 from onnxpert.capture.flat import Flat, fed_copies, owner
 from onnxpert.capture.state import untouched
+from onnxpert.capture.unwritten import Unwritten
 from onnxpert.core.belongings import Table, of_code, of_model
 from onnxpert.core.source import Frame, location, ownership
 from onnxpert.core.types import Captured, Deed, Done, Loaded, replace
@@ -46,7 +47,12 @@ def _lines(loaded: Loaded, names: Collection[str]) -> dict[str, list[tuple[Frame
     module = owner(loaded.module)
     if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
         return {}
-    with untouched(module, buffers=True), torch.no_grad(), torch.random.fork_rng([]):
+    with (
+        untouched(module, buffers=True),
+        torch.no_grad(),
+        torch.random.fork_rng([]),
+        Unwritten(module),
+    ):
         watch = _Watch([*of_model(module), *of_code(module)], names)
         with suppress(Exception), watch.on():  # what it raises has been told
             Flat(loaded)(*fed_copies(loaded))

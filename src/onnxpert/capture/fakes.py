@@ -19,6 +19,7 @@ from onnxpert.capture.open_sizes.cutting import cut
 from onnxpert.capture.open_sizes.packed import PACKED
 from onnxpert.capture.open_sizes.squeezing import squeezed, squeezed_dim, squeezed_dims
 from onnxpert.capture.open_sizes.viewing import flattened, reshaped, unflattened, viewed
+from onnxpert.capture.pooling import POOLED, for_each
 from onnxpert.capture.quantised.training import ROUNDING
 from onnxpert.capture.unlooked import UNLOOKED
 from onnxpert.capture.whole import WHOLE
@@ -118,6 +119,26 @@ def _matmul(a: Tensor, b: Tensor) -> Any:
     return a.new_empty((*a.shape[:-1], b.shape[-1]))
 
 
+def _einsum(equation: str, tensors: Sequence[Tensor], *, path: Any = None) -> Any:
+    """Of sizes that are known to agree: torch's own reshapes as the example can be reshaped."""
+    given, arrow, wanted = equation.replace(" ", "").partition("->")
+    terms = given.split(",")
+    if not arrow or not given.replace(",", "").isalpha() or len(terms) != len(tensors):
+        return NotImplemented
+    sizes: dict[str, Any] = {}
+    for term, tensor in zip(terms, tensors, strict=True):
+        if len(set(term)) != len(term) or len(term) != tensor.dim():
+            return NotImplemented
+        for letter, size in zip(term, tensor.shape, strict=True):
+            if str(sizes.setdefault(letter, size)) != str(size):
+                return NotImplemented
+    if not _plain(*tensors) or not set(wanted) <= sizes.keys() or len(set(wanted)) != len(wanted):
+        return NotImplemented
+    if not tensors[0].is_floating_point():  # a sum of whole numbers may be wider than they are
+        return NotImplemented
+    return tensors[0].new_empty([sizes[letter] for letter in wanted])
+
+
 def _attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, *rest: Any, **_: Any
 ) -> Any:
@@ -131,12 +152,6 @@ def _attention(
             if have != 1 and have != want:  # noqa: PLR1714  asked of torch, so that equal sizes become one symbol
                 return NotImplemented
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
-
-
-def _spread(value: Any, count: int) -> list[int]:
-    if isinstance(value, int):
-        return [value] * count
-    return list(value) * count if len(value) == 1 else list(value)
 
 
 def _convolution(rank: int) -> Callable[..., Any]:
@@ -158,9 +173,9 @@ def _convolution(rank: int) -> Callable[..., Any]:
         for size, kernel, step, pad, spread in zip(
             input.shape[2:],
             weight.shape[2:],
-            _spread(stride, rank),
-            _spread(padding, rank),
-            _spread(dilation, rank),
+            for_each(stride, rank),
+            for_each(padding, rank),
+            for_each(dilation, rank),
             strict=True,
         ):
             free = size + 2 * pad - spread * (kernel - 1) - 1
@@ -270,43 +285,6 @@ def _affine_grid(theta: Tensor, size: Sequence[Any], align_corners: bool) -> Any
     return theta.new_empty((size[0], *size[2:], len(size) - 2))
 
 
-def _pooled(rank: int, dilated: bool) -> Callable[..., Any]:
-    """For rounding up, since torch's own assumes for ever that the last window fits, or does not; and
-    for the maximum along one dimension, since torch's own makes a number of the size."""
-    counts = rank == 1 and dilated
-
-    def shape(
-        input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, *rest: Any
-    ) -> Any:
-        dilation = rest[0] if dilated and rest else 1
-        ceil_mode = rest[1 if dilated else 0] if len(rest) > dilated else False
-        if not (ceil_mode or counts) or _static(*input.shape):
-            return NotImplemented
-        if input.dim() not in {rank + 1, rank + 2}:
-            return NotImplemented
-        kernels = _spread(kernel_size, rank)
-        steps = _spread(stride, rank) if isinstance(stride, int) or stride else kernels
-        sizes = []
-        for size, kernel, step, pad, spread in zip(
-            input.shape[-rank:],
-            kernels,
-            steps,
-            _spread(padding, rank),
-            _spread(dilation, rank),
-            strict=True,
-        ):
-            free = size + 2 * pad - spread * (kernel - 1) - 1
-            if guard_or_false(free < 0) or 2 * pad > spread * (kernel - 1) + 1:
-                return NotImplemented
-            # No window starts in the padding behind.
-            fitting, starting = (free + step - 1) // step, (size + pad - 1) // step
-            rounded_up = torch.sym_min(fitting, starting)  # type: ignore[no-untyped-call]
-            sizes.append((rounded_up if ceil_mode else free // step) + 1)
-        return input.new_empty((*input.shape[:-rank], *sizes))
-
-    return shape
-
-
 _SPECTRUM = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
 
@@ -347,6 +325,7 @@ FAKES: dict[Any, Callable[..., Any]] = {
     **LIKE,
     **DRAWN,
     **PACKED,
+    **POOLED,
     **WHOLE,
     **ROUNDING,
     **UNLOOKED,
@@ -364,6 +343,7 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.group_norm.default: _group_norm,
     aten.dropout.default: _dropout,
     aten.matmul.default: _matmul,
+    aten.einsum.default: _einsum,
     aten.scaled_dot_product_attention.default: _attention,
     aten.conv1d.default: _convolution(1),
     aten.conv2d.default: _convolution(2),
@@ -376,12 +356,6 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.upsample_nearest2d.vec: _interpolated(2),
     aten.upsample_nearest3d.vec: _interpolated(3),
     aten.grid_sampler.default: _sampled,
-    aten.max_pool1d.default: _pooled(1, dilated=True),
-    aten.max_pool2d.default: _pooled(2, dilated=True),
-    aten.max_pool3d.default: _pooled(3, dilated=True),
-    aten.avg_pool1d.default: _pooled(1, dilated=False),
-    aten.avg_pool2d.default: _pooled(2, dilated=False),
-    aten.avg_pool3d.default: _pooled(3, dilated=False),
     aten.one_hot.default: _one_hot,
     aten.unique_consecutive.default: _unique_consecutive,
     aten.fft_fft.default: _fourier(takes_real=False, gives_real=False),

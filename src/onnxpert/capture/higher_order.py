@@ -1,16 +1,17 @@
-"""torch's functions that take a branch or a loop as functions, done as Python does branches and loops.
+"""torch's operators that take a branch or a loop as functions, done as Python does branches and loops.
 
-`torch._higher_order_ops` is private; its names were tried on 2.13 and 2.15."""
+`_hop_compile_and_call` is private to torch; this use was tried on 2.13 and 2.15."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
 import torch
+
+from onnxpert.capture.recorder import Recorder
 
 Function = Callable[..., Any]
 
@@ -19,21 +20,29 @@ def _cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) 
     return true_fn(*operands) if pred else false_fn(*operands)
 
 
-def _while_loop(cond_fn: Function, body_fn: Function, carried_inputs: Any) -> Any:
-    carried = carried_inputs
-    while cond_fn(*carried):
-        carried = tuple(body_fn(*carried))
+def _while_loop(cond_fn: Function, body_fn: Function, carried: Any, others: Any = ()) -> Any:
+    while cond_fn(*carried, *others):
+        carried = tuple(body_fn(*carried, *others))
     return carried
 
 
 @contextmanager
-def as_python(cond: Function = _cond, while_loop: Function = _while_loop) -> Iterator[None]:
-    """While on, these are what torch's names for them say."""
-    package = importlib.import_module("torch._higher_order_ops")
-    with ExitStack() as stack:
-        for name, function in (("cond", cond), ("while_loop", while_loop)):
-            home = importlib.import_module(f"torch._higher_order_ops.{name}")
-            for place in (torch, package, home):
-                if hasattr(place, name):
-                    stack.enter_context(patch.object(place, name, function))
-        yield
+def as_python(
+    recorder: Recorder, cond: Function = _cond, while_loop: Function = _while_loop
+) -> Iterator[None]:
+    """While on, this is what they do."""
+    from torch._higher_order_ops import utils
+
+    before = recorder.operators
+    operators = torch.ops.higher_order
+    recorder.operators = {operators.cond: cond, operators.while_loop: while_loop}
+    try:
+        with patch.object(utils, "_hop_compile_and_call", _called):
+            yield
+    finally:
+        recorder.operators = before
+
+
+def _called(function: Function, args: Any, kwargs: Any = None) -> Any:
+    """Without the compiler, which would give up under a recorder, and for ever."""
+    return function(*args, **(kwargs or {}))

@@ -95,6 +95,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.autocast = Autocast(self)
         self._outcomes = Outcomes()
         self.reads: list[Location | None] = []  # where Python took a value that only the data know
+        # Operators that take functions, and what they do as Python; empty: such a model is not ours.
+        self.operators: dict[Any, Callable[..., Any]] = {}
         self.texts: list[Location | None] = []  # ... and where it made a text of one
         self.watch: Callable[[], None] | None = None  # called every so many nodes
 
@@ -168,10 +170,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return call(func, args, kwargs)
 
     def _higher(self, func: HigherOrderOperator, args: Any, kwargs: Mapping[str, Any]) -> Any:
-        if func not in bodies():
+        body = self.operators.get(func) or bodies().get(func)
+        if body is None:
             raise NotImplementedError(f"the recorder does not look inside `{func._name}`")
         with self:
-            return bodies()[func](*args, **kwargs)
+            return body(*args, **kwargs)
 
     def _recorded(self, func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
         """A call that is an operator and nothing else."""

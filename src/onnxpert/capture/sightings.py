@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import fx
 from torch._ops import HigherOrderOperator
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.deeds import Deeds
@@ -24,11 +24,14 @@ from onnxpert.capture.entering import tensor_names
 from onnxpert.capture.flat import Flat, classes, fed, fed_copies, owner
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.places import user_frames
+from onnxpert.capture.pools import pools_at_once
 from onnxpert.capture.reads import condition
 from onnxpert.capture.size_refusals import refusals
 from onnxpert.capture.state import untouched
 from onnxpert.capture.surroundings import module_paths
-from onnxpert.core.bodies import is_custom, qualified
+from onnxpert.capture.unwritten import Unwritten, memory, tensors, written
+from onnxpert.core.bodies import FunctionCall, is_custom, qualified
+from onnxpert.core.calls import calls
 from onnxpert.core.rarities import is_rare
 from onnxpert.core.source import location, ownership
 from onnxpert.core.surrounding import returned
@@ -47,9 +50,7 @@ from onnxpert.core.types import (
 )
 
 aten = torch.ops.aten
-_READS = frozenset(
-    {aten._local_scalar_dense.default, aten.is_nonzero.default, aten.equal.default}
-)
+_READS = frozenset({aten._local_scalar_dense.default, aten.is_nonzero.default, aten.equal.default})
 # What hands a tensor's memory to something that is not torch, without a call that is dispatched.
 _ARRAYS = frozenset({"numpy", "__array__", "tolist"})
 _INDEXING = frozenset({aten.index.Tensor, aten._unsafe_index.Tensor})
@@ -65,8 +66,9 @@ def with_sightings(captured: Captured, blockers: Sequence[Blocker] = ()) -> Capt
     """The capture, and what a call of the model itself was seen to do at lines of the user's."""
     if captured.loaded is None:
         return captured
-    seen = _watched(captured.loaded)
-    known = {_line(one.location) for one in (*captured.reads, *blockers)}
+    seen = _watched(captured.loaded, _whole(captured))
+    places = [one.location for one in captured.reads] + [one.location for one in blockers]
+    known = set(map(_line, places))
     reads = [one for one in seen.reads if _line(one.location) not in known]
     told = {(one.deed, one.what, _line(one.location)) for one in captured.done}
     named = {one.what for one in captured.done}
@@ -76,15 +78,21 @@ def with_sightings(captured: Captured, blockers: Sequence[Blocker] = ()) -> Capt
         if (one.deed, one.what, _line(one.location)) not in told
         and not (one.guessed and one.what in named)
     ]
-    written = [name for name in seen.written if name not in captured.written]
-    seen.others += refusals(captured)
+    assigned = [name for name in seen.written if name not in captured.written]
+    others = [one for one in seen.others if not _is_blocked(one, blockers)]
     return replace(  # type: ignore[no-any-return]
         captured,
         reads=(*captured.reads, *reads),
-        seen=tuple(seen.others),
+        seen=(*others, *refusals(captured)),
         done=(*captured.done, *done),
-        written=(*captured.written, *written),
+        written=(*captured.written, *assigned),
     )
+
+
+def _is_blocked(one: Sighting, blockers: Sequence[Blocker]) -> bool:
+    """Whether it says of an operator that the file has it where nothing could follow it."""
+    operators = (Sight.OPERATOR, Sight.RARE)
+    return one.sight in operators and _line(one.location) in {_line(b.location) for b in blockers}
 
 
 def unmet(loaded: Loaded) -> Captured:
@@ -110,7 +118,33 @@ def _line(at: Location | None) -> tuple[str, int] | None:
     return None if at is None else (at.file, at.line)
 
 
-def _watched(loaded: Loaded) -> Sights:
+def _whole(captured: Captured) -> set[Any]:
+    """The functions that are written down whole: what their bodies do is nobody's business."""
+    targets = [node.target for node in calls(captured.root)]
+    return {target.function for target in targets if isinstance(target, FunctionCall)}
+
+
+@contextmanager
+def _closed(kinds: Collection[Any], sights: Sights) -> Iterator[None]:
+    """While on, nothing that is in the forward of these functions is seen."""
+
+    def closed(forward: Callable[..., Any]) -> Callable[..., Any]:
+        def unseen(*given: Any) -> Any:
+            sights.inside += 1
+            try:
+                return forward(*given)
+            finally:
+                sights.inside -= 1
+
+        return unseen
+
+    with ExitStack() as stack:
+        for kind in kinds:
+            stack.enter_context(patch.object(kind, "forward", staticmethod(closed(kind.forward))))
+        yield
+
+
+def _watched(loaded: Loaded, whole: Collection[Any]) -> Sights:
     module = owner(loaded.module)
     sights = Sights(module)
     values = sights.entered(loaded)
@@ -125,7 +159,10 @@ def _watched(loaded: Loaded) -> Sights:
         stack.enter_context(suppress(Exception))  # what it raises has been told
         stack.enter_context(deeds.watching())
         stack.enter_context(module_paths(sights, module))
+        stack.enter_context(pools_at_once())
+        stack.enter_context(_closed(whole, sights))
         stack.enter_context(_Calls(sights))
+        stack.enter_context(Unwritten(module))
         stack.enter_context(_Dispatched(sights))
         flat = Flat(loaded)
         flat(*values)
@@ -152,7 +189,7 @@ class Sights:
         self._owners: dict[int, tuple[InputKind, str]] = {}
         named = tensor_names(module)
         for tensor in (*module.parameters(), *module.buffers()) if module is not None else ():
-            if (key := _memory(tensor)) is not None and id(tensor) in named:
+            if (key := memory(tensor)) is not None and id(tensor) in named:
                 self._owners[key] = named[id(tensor)]
         self._given: list[list[Any]] = []  # kept, so that nothing else comes to lie in their memory
         self._left = False  # whether Python has values: what it makes tensors of may hold them
@@ -161,7 +198,7 @@ class Sights:
         """The inputs of a call, which decide from here on."""
         values = fed_copies(loaded)
         for leaf, value in zip(fed(loaded), values, strict=True):
-            if isinstance(value, torch.Tensor) and (key := _memory(value)) is not None:
+            if isinstance(value, torch.Tensor) and (key := memory(value)) is not None:
                 self._decided.add(key)
                 self._owners[key] = InputKind.USER, leaf.name
         self._given.append(values)
@@ -169,7 +206,7 @@ class Sights:
 
     def is_decided(self, given: Any) -> bool:
         """Whether the value of something differs from call to call."""
-        return any(_memory(each) in self._decided for each in _tensors(given))
+        return any(memory(each) in self._decided for each in tensors(given))
 
     def read(self, asked: Asked) -> None:
         self._left = True
@@ -180,16 +217,16 @@ class Sights:
         decided = self.is_decided(given) or _draws(func)
         if func is aten.lift_fresh.default:
             decided = decided or self._left
-        held = {_memory(each) for each in _tensors(given)}
-        for written in _written(func, *given):
-            owner = self._owners.get(_memory(written) or 0)
+        held = {memory(each) for each in tensors(given)}
+        for target in written(func, *given):
+            owner = self._owners.get(memory(target) or 0)
             if owner is not None:
                 self.note(Sight.WRITE, owner[1], owner[0])
-                self._decided.add(_memory(written) or 0)
-            elif decided and (key := _memory(written)) is not None:
+                self._decided.add(memory(target) or 0)
+            elif decided and (key := memory(target)) is not None:
                 self._decided.add(key)
-        for each in _tensors(out):
-            key = _memory(each)
+        for each in tensors(out):
+            key = memory(each)
             if key is not None and decided:
                 self._decided.add(key)
             elif key is not None and key not in held:
@@ -197,7 +234,8 @@ class Sights:
         if decided and _is_sized_by_data(func, given[0]):
             self.note(Sight.SIZE, str(func.overloadpacket.__name__))
         if is_custom(func):
-            self.note(Sight.OPERATOR, qualified(func))
+            if not _is_librarys(qualified(func)):
+                self.note(Sight.OPERATOR, qualified(func))
         elif is_rare(name := str(func.overloadpacket.__name__)):
             self.note(Sight.RARE, name.strip("_"))
 
@@ -261,35 +299,20 @@ class _Calls(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _tensors(tree: Any) -> list[torch.Tensor]:
-    return [each for each in pytree.tree_leaves(tree) if isinstance(each, torch.Tensor)]
-
-
-def _memory(tensor: torch.Tensor) -> int | None:
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (NotImplementedError, RuntimeError):  # a sparse one has several
-        return None
-
-
 def _draws(func: Any) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(func, "tags", ())
 
 
-def _written(func: Any, args: Any, kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
-    schema = getattr(func, "_schema", None)
-    if schema is None or not schema.is_mutable:
-        return
-    for index, argument in enumerate(schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            given = args[index] if index < len(args) else kwargs.get(argument.name)
-            yield from _tensors(given)
+def _is_librarys(name: str) -> bool:
+    """Whether an operator is that of a library, which is called as its operators are, or torch's."""
+    namespace = name.partition("::")[0]
+    return namespace in sys.modules or namespace.startswith(("quantized", "torch", "_"))
 
 
 def _is_sized_by_data(func: Any, args: Any) -> bool:
     if func in _INDEXING:
         kinds = (torch.bool, torch.uint8)
-        return any(each.dtype in kinds for each in _tensors(args[1]))
+        return any(each.dtype in kinds for each in tensors(args[1]))
     return torch.Tag.dynamic_output_shape in getattr(func, "tags", ())
 
 

@@ -13,6 +13,7 @@ import torch
 from onnxpert.capture.flat import Flat, fed, fed_copies, owner
 from onnxpert.capture.rolling.ties import Axis, frozen_axes
 from onnxpert.capture.state import untouched
+from onnxpert.capture.unwritten import Unwritten
 from onnxpert.core.source import of_exception, ownership
 from onnxpert.core.types import Captured, Loaded, Location, Sight, Sighting
 
@@ -39,7 +40,12 @@ def _refusal(loaded: Loaded, group: list[Axis]) -> Location | None:
     values = dict(zip((leaf.name for leaf in fed(loaded)), fed_copies(loaded), strict=True))
     for one in group:
         values[one.leaf.name] = _resized(values[one.leaf.name], one)
-    with untouched(module, buffers=True), torch.no_grad(), torch.random.fork_rng([]):
+    with (
+        untouched(module, buffers=True),
+        torch.no_grad(),
+        torch.random.fork_rng([]),
+        Unwritten(module),
+    ):
         try:
             Flat(loaded)(*values.values())
         except Exception as error:

@@ -20,6 +20,7 @@ from onnxpert.capture.open_sizes.packed import open_lengths
 from onnxpert.capture.open_sizes.scanning import scans_in_order
 from onnxpert.capture.open_sizes.spacing import OpenSteps
 from onnxpert.capture.places import guards_with_places
+from onnxpert.capture.pools import pools_at_once
 from onnxpert.capture.reads import as_text
 from onnxpert.capture.reasoning import quotients_as_they_are
 from onnxpert.capture.recorder import Recorder
@@ -87,6 +88,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         # is of no use to us, and what it keeps of it would spoil the user's next call.
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(module_paths(recorder, root))
+        stack.enter_context(pools_at_once())
         stack.enter_context(FullWindows())
         stack.enter_context(OpenLists())
         stack.enter_context(OpenIndices())

@@ -111,8 +111,8 @@ def model_options(parser: ArgumentParser) -> None:
         "--undetermined",
         choices=("refuse", "allow"),
         default="refuse",
-        help="signs of eigenvectors that torch leaves open and the file chooses otherwise: an error "
-        "(default), or proven with the file's choice",
+        help="what torch leaves open (the sign of an eigenvector, the order of equals) and the file "
+        "chooses otherwise: an error (default), or proven with the file's choice",
     )
     parser.add_argument(
         "--state",

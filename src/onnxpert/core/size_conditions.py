@@ -22,7 +22,7 @@ def holds(condition: Expr, sizes: Mapping[Expr, int]) -> bool | None:
     """None where that is not known: a size is missing, or makes no sense to the condition."""
     try:
         with np.errstate(divide="raise", invalid="raise"):
-            return bool(_value(condition, sizes))
+            return bool(_value(condition, sizes, {}))
     except (ArithmeticError, AssertionError, LookupError):
         return None
 
@@ -31,17 +31,24 @@ def holding(condition: Expr, sizes: Mapping[Expr, Any]) -> NDArray[np.bool_]:
     """Which of many choices it seems to hold at, some sizes an array of them and the others a number;
     where a size makes no sense to it, the answer means nothing."""
     with np.errstate(all="ignore"):
-        return np.asarray(_value(condition, sizes), dtype=bool)
+        return np.asarray(_value(condition, sizes, {}), dtype=bool)
 
 
-def _value(expr: Expr, sizes: Mapping[Expr, Any]) -> Any:
+def _value(expr: Expr, sizes: Mapping[Expr, Any], done: dict[Expr, Any]) -> Any:
+    """`done` is what was worked out already: in a condition, the same part comes many times."""
+    if expr not in done:
+        done[expr] = _worked_out(expr, sizes, done)
+    return done[expr]
+
+
+def _worked_out(expr: Expr, sizes: Mapping[Expr, Any], done: dict[Expr, Any]) -> Any:
     if expr.is_Symbol:
         return sizes[expr]
     if expr.is_number:
         return int(expr) if expr.is_Integer else float(expr)
     if isinstance(expr, sympy.logic.boolalg.BooleanAtom):
         return bool(expr)
-    parts = [_value(part, sizes) for part in expr.args]
+    parts = [_value(part, sizes, done) for part in expr.args]
     apply = _on_arrays().get(expr.func)
     if apply is None:
         return np.vectorize(_known_to_sympy(expr.func), otypes=[float])(*parts)
@@ -80,6 +87,8 @@ def _on_arrays() -> dict[Any, Callable[..., Any]]:
         functions.Mod: np.remainder,
         functions.PythonMod: np.remainder,
         functions.IntTrueDiv: np.true_divide,
+        functions.FloatTrueDiv: np.true_divide,
+        functions.RoundToInt: np.rint,
         functions.ToFloat: np.float64,
         functions.TruncToInt: np.trunc,
         functions.FloorToInt: np.floor,

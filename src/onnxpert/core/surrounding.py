@@ -55,8 +55,10 @@ def returned(definition: Location | None) -> Location | None:
 
 
 def _function(definition: Location | None) -> ast.AST | None:
-    tree = tree_of(definition.file) if definition is not None else None
-    for node in ast.walk(tree) if tree is not None and definition is not None else ():
+    if definition is None:
+        return None
+    tree = tree_of(definition.file)
+    for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.FunctionDef) and node.lineno == definition.line:
             return node
     return None

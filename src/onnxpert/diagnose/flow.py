@@ -41,7 +41,7 @@ class Change(NamedTuple):
 
     kind: InputKind
     name: str
-    index: int | None  # among the inputs of the graph; None where the graph has nothing of it
+    position: int | None  # among the inputs of the graph; None where the graph has nothing of it
     places: tuple[Location | None, ...]
 
 

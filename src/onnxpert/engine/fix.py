@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -178,10 +179,8 @@ class _Score:
 
     def told(self, report: Report) -> _Score:
         """With what a report has to say."""
-        many = dict.fromkeys(Severity, 0)
-        for finding in report.findings:
-            many[finding.severity] -= 1
-        told = (many[each] for each in (Severity.ERROR, Severity.WARNING, Severity.INFO))
+        many = Counter(finding.severity for finding in report.findings)
+        told = (-many[each] for each in (Severity.ERROR, Severity.WARNING, Severity.INFO))
         return _Score(self.traced, self.runs, *told)
 
 

@@ -49,7 +49,7 @@ class Options(TypedDict, total=False):
     kernel_library: Any  # path, or paths, of what runs the nodes of those domains
     precision: str  # "float32", "float16" or "bfloat16": what the file computes in
     randomness: str  # "refuse" or "allow": results that mix computing and chance
-    undetermined: str  # "refuse" or "allow": signs of vectors that torch leaves open
+    undetermined: str  # "refuse" or "allow": signs and orders of equals that torch leaves open
     state: str  # "refuse", or "io": what forward changes becomes inputs and outputs
     repro: str | PathLike[str] | None  # folder for scripts that show what blocks with torch alone
     runtime_version: str  # "1.17": the file is for that release of ONNX Runtime

@@ -63,6 +63,10 @@ _PASSING = frozenset(
 
 # The opset that torch.onnx.export writes.
 _PLAIN = 18
+# Operators of later opsets that one lowering says in either way.
+_SINCE = {"col2im": 18, "mish": 18, "layer_norm": 17, "native_layer_norm": 17, "stft": 17,
+          "_fft_r2c": 17, "_fft_c2c": 17, "_fft_c2r": 17}  # fmt: skip
+
 
 class Walk:
     """Lowers the nodes of one FX graph, in order, into an emitter."""
@@ -185,7 +189,10 @@ class Walk:
 
     def _note_older(self, target: Any, refusals: Sequence[Refusal]) -> None:
         """That the asked opset is older than the operator for it; of opsets below torch's own."""
-        since = [one.lowest_opset for one in refusals if one.lowest_opset is not None]
+        packet = getattr(target, "overloadpacket", target)
+        known = _SINCE.get(getattr(packet, "__name__", ""))
+        every = (known, *(one.lowest_opset for one in refusals))
+        since = [one for one in every if one is not None]
         if since and self.op.opset < min(since) <= _PLAIN and not self._depth:
             self.older.append(OlderForm(_op_name(target), min(since), self._location))
 

@@ -34,7 +34,7 @@ def verify(
     was asked (or, where nothing was, of what the file promises) are left out. Those named in `far` are
     also tried as large as a second of the model's time allows. `randomness` is what
     is known of the part that chance has; with `captured`, both sides of its branches are looked for.
-    With `undetermined`, signs that torch leaves open may be chosen by the file.
+    With `undetermined`, what torch leaves open may be chosen by the file.
     What the model or the runtime do is in the result. Raises UsageError when there is no such
     file, when its inputs cannot be matched with the example, or when the runtime is missing."""
     from onnxpert.verify.proof import prove

@@ -50,7 +50,18 @@ def at(inputs: Inputs, sizes: Sequence[Mapping[str, int]]) -> tuple[Wish, ...]:
             name in inputs.example and _asked(inputs, name, size) for name, size in change.items()
         )
     ]
-    return tuple(_resized(inputs, [change]) for change in changes if change)
+    return tuple(_resized(inputs, _ways(inputs, change)) for change in changes if change)
+
+
+def _ways(inputs: Inputs, change: Mapping[str, int]) -> list[dict[str, int]]:
+    """The change alone, and with whatever is as long in the example: a mask has to go along."""
+    together = {
+        other: size
+        for name, size in change.items()
+        for other, length in inputs.example.items()
+        if length == inputs.example[name] and _asked(inputs, other, size)
+    } | dict(change)
+    return [dict(change), together] if together != change else [dict(change)]
 
 
 def far(inputs: Inputs, name: str, seconds: float) -> Wish | None:
@@ -65,7 +76,8 @@ def far(inputs: Inputs, name: str, seconds: float) -> Wish | None:
         and seconds * size / max(example, 1) <= _FAR_SECONDS
         and _asked(inputs, name, size)
     ]
-    return _resized(inputs, [{name: size} for size in sizes]) if sizes else None
+    ways = [way for size in sizes for way in _ways(inputs, {name: size})]
+    return _resized(inputs, ways) if ways else None
 
 
 def _asked(inputs: Inputs, name: str, size: int) -> bool:

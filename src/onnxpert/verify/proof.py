@@ -300,7 +300,8 @@ class _Proof:
             # One choice holds for all outputs.
             if all(row.verdict is not Verdict.FAIL for row in again):
                 self.chosen_at = self.chosen_at or settling.place
-                return settled_rows(rows, again, made, allowed=self.undetermined)
+                invented = case.values is not Values.EXAMPLE
+                return settled_rows(rows, again, made, allowed=self.undetermined, invented=invented)
         return rows
 
     def _may_be_luck(self, character: Character) -> bool:

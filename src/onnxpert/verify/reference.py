@@ -211,6 +211,8 @@ class Reference:
     ) -> tuple[Output, ...]:
         args, kwargs = self._loaded.rebuild([self._prepared(*pair) for pair in self._pairs(leaves)])
         with (
+            # Under a mode torch would give up compiling `torch.cond`, and for ever: as it is, then.
+            torch.compiler.set_stance("force_eager"),
             warnings.catch_warnings(action="ignore"),  # the user has met them at their own calls
             torch.random.fork_rng(),
             _dice_kept(),

@@ -7,14 +7,16 @@ The operators are those below autograd of torch 2.13 and 2.15."""
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from onnxpert.core.source import location
+from onnxpert.core.source import Frame, location
 from onnxpert.core.types import Choice, Location
 from onnxpert.verify.digits import Digits
 
@@ -24,6 +26,7 @@ Settle: TypeAlias = Callable[..., Tensors]
 # Elements that are as large as the largest but for this factor count as large: of two that are
 # equal up to rounding, neither must win by its last digit.
 LARGE = 0.7
+_HERE = os.path.dirname(__file__)
 
 
 class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -61,9 +64,15 @@ class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _note(self, kind: Choice) -> None:
         if not self.made:
-            stack = traceback.extract_stack()
-            self.place = location([(one.filename, one.lineno or 0, one.name) for one in stack])
+            self.place = location(_frames())
         self.made.add(kind)
+
+
+def _frames() -> list[Frame]:
+    """What the model is at, outermost first: between who calls it, which is us, and this file."""
+    within = (one for one in reversed(traceback.extract_stack()) if one.filename != __file__)
+    models = takewhile(lambda one: os.path.dirname(one.filename) != _HERE, within)
+    return [(one.filename, one.lineno or 0, one.name) for one in models][::-1]
 
 
 def signs(vectors: torch.Tensor) -> torch.Tensor:

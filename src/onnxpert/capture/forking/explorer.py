@@ -8,20 +8,16 @@ where it was asked is a loop."""
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onnxpert.capture.entering import entered
 from onnxpert.capture.forking.flattening import FlatScope, without_reads
 from onnxpert.capture.forking.joining import SidesDifferError, joined
 from onnxpert.capture.forking.meeting import alike, meet
 from onnxpert.capture.forking.nesting import recurses
 from onnxpert.capture.forking.paths import (
     Carry,
-    Fork,
-    Item,
     Loop,
     Part,
     changed,
@@ -33,12 +29,9 @@ from onnxpert.capture.forking.paths import (
 )
 from onnxpert.capture.forking.runs import Record, Run, Runs, TooManyPathsError
 from onnxpert.capture.forking.traces import Asked, Expr, Look, Number, Step, UnlikeError, steps_in
-from onnxpert.capture.forking.weaving import Loom, Scope
-from onnxpert.capture.guards import guards_of
-from onnxpert.capture.reads import conditions_at
-from onnxpert.capture.recorder import Recorder, new_fake_mode
+from onnxpert.capture.forking.union import woven
 from onnxpert.core.source import location, of_exception
-from onnxpert.core.types import Branch, Captured, Done, Loaded, Precondition, Read, replace
+from onnxpert.core.types import Captured, Loaded, Precondition, replace
 
 logger = logging.getLogger(__name__)
 _MOST_TURNS = 12
@@ -65,19 +58,19 @@ def forked(
         found = otherwise(loaded)
         if found is not None:
             return found
-    if recurses([one.question for one in first.asked if not one.question.about_data]):
+    about_sizes = not any(asked.question.about_data for asked in first.asked)
+    if about_sizes and recurses(one.question for one in first.asked):
         return plain  # each size has its own depth
     explorer = Explorer(runs)
     try:
         part = explorer.explored(first, 0, 0, None)
     except (TooManyPathsError, SidesDifferError, UnlikeError):
-        if any(asked.question.about_data for asked in first.asked):
+        if not about_sizes:
             raise
         logger.debug("not forked", exc_info=True)
         return plain  # its assumptions on sizes are among its guards
-    woven = _woven(loaded, first, part, explorer)
-    about_sizes = not any(asked.question.about_data for asked in first.asked)
-    return replace(woven, plain=plain if about_sizes else None, left_open=plain.left_open)  # type: ignore[no-any-return]
+    whole = woven(loaded, first, part, explorer)
+    return replace(whole, plain=plain if about_sizes else None, left_open=plain.left_open)  # type: ignore[no-any-return]
 
 
 def _is_intricate(first: Run) -> bool:
@@ -97,9 +90,9 @@ def flat(loaded: Loaded, record: Record) -> Captured:
     if not first.asked:
         return first.captured
     explorer = Explorer(runs)
-    woven = _woven(loaded, first, explorer.explored(first, 0, 0, None), explorer, FlatScope)
-    without_reads(woven.root.graph)
-    return replace(woven, branches=())  # type: ignore[no-any-return]
+    whole = woven(loaded, first, explorer.explored(first, 0, 0, None), explorer, FlatScope)
+    without_reads(whole.root.graph)
+    return replace(whole, branches=())  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,88 +396,3 @@ def _bound(asked: Asked, ends: Sequence[Any]) -> tuple[dict[Step, Any], dict[Exp
 
 def _sizes_of(out: Any) -> tuple[Expr, ...]:
     return out.sizes if isinstance(out, Look) else ()
-
-
-# ---- one graph -----------------------------------------------------------------------------
-
-
-def _woven(
-    loaded: Loaded, first: Run, part: Part, explorer: Explorer, scope: type[Scope] = Scope
-) -> Captured:
-    runs = explorer.runs.all()
-    mode = new_fake_mode()
-    recorder = Recorder(mode, {}, loaded.whole)
-    values = entered(recorder, loaded)
-    loom = Loom(mode, scope)
-    for step, value in zip(first.inputs, values, strict=False):
-        loom.input(step, value)
-    _learn(mode.shape_env, explorer)
-    loom.top.write(part.items)
-    loom.top.graph.output(tuple(map(loom.top.value, part.ends)))
-    return replace(  # type: ignore[no-any-return]
-        first.captured,
-        root=loom.top.root,
-        inputs=tuple(loom.inputs),
-        guards=guards_of(mode.shape_env),
-        branches=tuple(_branches(part.items)),
-        preconditions=tuple(_preconditions(explorer)),
-        reads=_reads(runs),
-        written=tuple(dict.fromkeys(each for run in runs for each in run.captured.written)),
-        done=tuple(_done(runs)),
-    )
-
-
-def _preconditions(explorer: Explorer) -> Iterator[Precondition]:
-    """Those that every run asked about are what the model takes, whichever way it goes."""
-    runs = [{asked.question.condition for asked in run.asked} for run in explorer.runs.all()]
-    for (condition, answer), found in explorer.preconditions.items():
-        everywhere = all(condition in asked for asked in runs)
-        held = condition if answer else ~condition
-        yield replace(found, condition=held if everywhere else None)
-
-
-def _learn(environment: Any, explorer: Explorer) -> None:
-    """What all paths assume of sizes is assumed; what one of them does is only kept in mind."""
-    runs = explorer.runs.all()
-    questions = {asked.question.condition for run in runs for asked in run.asked}
-    guards = {guard.expr: guard for run in runs for guard in run.environment.guards}
-    counts = Counter(guard for run in runs for guard in {g.expr for g in run.environment.guards})
-    for expr, guard in guards.items():
-        asked = {expr, ~expr} & questions
-        if counts[expr] == len(runs) and (not asked or asked & set(explorer.unexplored)):
-            environment.evaluate_expr(expr)
-        if all(known.expr != expr for known in environment.guards):
-            environment.guards.append(guard)
-    # Nobody's line makes an assumption here: it is the line that made it in the run.
-    environment.guards[:] = [guards.get(known.expr, known) for known in environment.guards]
-
-
-def _done(runs: Sequence[Run]) -> Iterator[Done]:
-    """What Python did on any of the ways, each thing once per line."""
-    seen: set[Any] = set()
-    for one in (each for run in runs for each in run.captured.done):
-        at = one.location
-        key = (one.deed, one.what, at and (at.file, at.line))
-        if key not in seen:
-            seen.add(key)
-            yield one
-
-
-def _reads(runs: Sequence[Run]) -> tuple[Read, ...]:
-    """What Python wanted to know of the data on any of the ways."""
-    asked = [one.question for run in runs for one in run.asked if one.question.about_data]
-    places = [location(question.frames, question.module) for question in asked]
-    taken = (read for run in runs for read in run.captured.reads)
-    return tuple(dict.fromkeys((*conditions_at(places), *taken)))
-
-
-def _branches(items: Sequence[Item]) -> list[Branch]:
-    found: list[Branch] = []
-    for item in items:
-        if isinstance(item, Fork):
-            at = location(item.question.frames, item.question.module)
-            found.append(Branch(str(item.condition), at, item.question.about_data))
-            found += _branches((*item.yes, *item.no))
-        elif isinstance(item, Loop):
-            found += _branches(item.body)
-    return found

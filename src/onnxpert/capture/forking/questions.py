@@ -35,7 +35,9 @@ from onnxpert.core.source import Frame, location, ownership
 from onnxpert.core.statement import sorts
 
 Expr: TypeAlias = Any  # sympy.Expr
-_MACHINERY = frozenset({sym_node.__file__, symbolic_shapes.__file__, torch.__file__})
+_MACHINERY = frozenset(
+    {sym_node.__file__, symbolic_shapes.__file__, torch.__file__, torch.overrides.__file__}
+)
 _OURS = os.path.dirname(recorder.__file__) + os.sep  # the whole stage asks on the model's behalf
 _PRIVATE = f"{os.sep}torch{os.sep}_"
 USER = 3

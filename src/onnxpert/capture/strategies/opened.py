@@ -22,4 +22,4 @@ def _uses_operators(loaded: Loaded) -> bool:
 
 @strategy("recorder with operators as Python", rung=40, takes=_uses_operators)
 def opened(loaded: Loaded) -> Captured:
-    return Walker("recorder with operators as Python", lambda _: as_python()).captured(loaded)
+    return Walker("recorder with operators as Python", as_python).captured(loaded)

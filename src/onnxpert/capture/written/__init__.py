@@ -75,7 +75,7 @@ def _rewritten(loaded: Loaded, record: Record, new: Mapping[FunctionType, CodeTy
     def around(recorder: Recorder) -> Iterator[None]:
         assert isinstance(recorder, PageRecorder)
         made.append(Flow(recorder, module or torch.nn.Module()))
-        operators = as_python(made[0].cond, made[0].while_loop)
+        operators = as_python(recorder, made[0].cond, made[0].while_loop)
         with swapped(new, made[0]), operators, WrittenLists():
             yield
 

@@ -300,17 +300,19 @@ class Flow:
     def cond(self, pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -> Any:
         return self.chosen(pred, lambda: true_fn(*operands), lambda: false_fn(*operands))
 
-    def while_loop(self, cond_fn: Function, body_fn: Function, carried_inputs: Any) -> Any:
-        carried = tuple(carried_inputs)
+    def while_loop(
+        self, cond_fn: Function, body_fn: Function, inputs: Any, others: Any = ()
+    ) -> Any:
+        carried = tuple(inputs)
 
         def put(values: Sequence[Any]) -> None:
             nonlocal carried
             carried = tuple(values)
 
         def body() -> None:
-            put(body_fn(*carried))
+            put(body_fn(*carried, *others))
 
-        self.gone_round(lambda: cond_fn(*carried), body, None, (lambda: carried, put))
+        self.gone_round(lambda: cond_fn(*carried, *others), body, None, (lambda: carried, put))
         return carried
 
 

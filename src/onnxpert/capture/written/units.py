@@ -17,6 +17,7 @@ from onnxpert.capture.places import user_frames
 from onnxpert.capture.state import restore, snapshot
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.held import Seen, Sight
+from onnxpert.capture.written.looks import Look
 from onnxpert.capture.written.pages import (
     Page,
     PageRecorder,
@@ -27,7 +28,6 @@ from onnxpert.capture.written.pages import (
 )
 from onnxpert.capture.written.slots import (
     Growing,
-    Look,
     Many,
     One,
     Slot,

@@ -39,7 +39,7 @@ class Request:
     weights: tuple[Any, ...] = ()  # ("later",), or the checkpoint that has them
     precision: str = ""  # float32 | float16 | bfloat16; "": the model's own
     randomness: str = "refuse"  # refuse | allow: results that mix computing and chance
-    undetermined: str = "refuse"  # refuse | allow: signs that torch leaves open
+    undetermined: str = "refuse"  # refuse | allow: signs and orders that torch leaves open
     state: str = "refuse"  # refuse | io: what forward changes becomes inputs and outputs
     repro: Path | None = None  # a folder for scripts that show what blocks
     runtime_version: str = ""  # release of ONNX Runtime that the file is for; "": the installed

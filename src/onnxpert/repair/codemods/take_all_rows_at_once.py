@@ -114,20 +114,15 @@ class _Mapped:
         """A statement of a turn, as the function has it."""
         new, line = self._collected(node) or self._written(node), self._page.parent(node)
         if new is None:
-            kept = [
-                each for each in everything(node) if isinstance(each, (cst.Expr, cst.Attribute))
-            ]
-            if any(isinstance(each, cst.Expr) or self._is_target(each) for each in kept):
+            writes: list[Any] = [*below(node, cst.AssignTarget), *below(node, cst.AugAssign)]
+            away = any(isinstance(each.target, cst.Attribute) for each in writes)
+            if away or next(below(node, cst.Expr), None) is not None:
                 raise NotByRowError  # who knows what it does, and to whom
             new = self._turn.said(node)
         if isinstance(new, cst.BaseCompoundStatement):
             return new
         alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
         return line.with_changes(body=[new]) if alone else cst.SimpleStatementLine([new])  # type: ignore[union-attr, return-value]
-
-    def _is_target(self, node: cst.CSTNode) -> bool:
-        around = self._page.parent(node)
-        return isinstance(around, (cst.AssignTarget, cst.AugAssign)) and around.target is node
 
     def _collected(self, node: cst.CSTNode) -> cst.BaseSmallStatement | None:
         """`rows.append(row)` or `rows += [row]`: the row is given back, under a name of its own."""

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import libcst as cst
 
-from onnxpert.repair.source.page import Page, below, imported
+from onnxpert.repair.source.page import Page, below, dotted, imported
 
 # An expression, one or more statements, or None where the statement goes.
 New: TypeAlias = cst.CSTNode | Sequence[cst.BaseStatement] | None
@@ -121,11 +121,5 @@ def _with_torch(tree: cst.Module) -> cst.Module:
 
 def _goes_first(node: cst.CSTNode) -> bool:
     """A docstring, or an import from the future."""
-    line = node if isinstance(node, cst.SimpleStatementLine) else None
-    future = line is not None and any(
-        isinstance(each, cst.ImportFrom)
-        and isinstance(each.module, cst.Name)
-        and each.module.value == "__future__"
-        for each in line.body
-    )
-    return _is_docstring(node) or future
+    origins = (dotted(each.module) for each in below(node, cst.ImportFrom))
+    return _is_docstring(node) or "__future__" in origins

@@ -39,7 +39,7 @@ class Turn(cst.CSTTransformer):
         whole, axis = self._rows.get(self._page.code(new), ("", 0))
         if whole and not axis:
             return whole
-        return call.format(f"lambda {', '.join(parameters)}: {self._page.code(new)}")
+        return call.replace("{}", f"lambda {', '.join(parameters)}: {self._page.code(new)}", 1)
 
     def call(
         self, function: str, body: Sequence[cst.CSTNode], axes: Sequence[int]
@@ -56,6 +56,11 @@ class Turn(cst.CSTTransformer):
         inner = [axis for _, axis in rows.values()]
         words = f", in_dims={_axes(inner)}" if any(inner) else ""
         words += f", out_dims={_axes(axes)}" if any(axes) else ""
+        # A layer may draw numbers in training, and vmap wants to be told of that.
+        if any(
+            dotted(each.func).startswith("self.") for node in body for each in below(node, cst.Call)
+        ):
+            words += ', randomness="different"'
         given_rows = ", ".join(code for code, _ in rows.values())
         return list(rows), f"torch.vmap({function}{words})({given_rows})"
 

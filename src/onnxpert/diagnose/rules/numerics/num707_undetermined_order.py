@@ -8,7 +8,7 @@ from onnxpert.core.types import Choice, Hit, Severity, Verdict, Verified
 from onnxpert.diagnose.rule import rule
 
 
-@rule("NUM707", "undetermined-order", reads=Verified, severity=Severity.WARNING, since="0.2")
+@rule("NUM707", "undetermined-order", reads=Verified, severity=Severity.ERROR, since="0.2")
 def undetermined_order(verified: Verified) -> Iterator[Hit]:
     """
     ## What it does
@@ -21,8 +21,8 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
     the first. Scores that are cut off (`relu`, `clamp`, a sigmoid that is full) have many equals, and
     so do those of rows that are masked out before they are scored, and of a model that is not trained
     yet: there they may differ in their last digit, which is another one with every library that adds
-    up in another order. None of this is an error, but whoever compares the file with torch sees other
-    elements named. The model is made to choose as the file does, and everything else must be equal.
+    up in another order. What such digits decide is no error, but whoever compares the file with torch
+    sees other elements named: the model is given the file's digits, and everything else must be equal.
 
     ## Example
     ```python
@@ -53,7 +53,8 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
     ```
 
     ## Repair safety
-    Not repaired: which of them is wanted is the author's to say.
+    Not repaired. With `undetermined="allow"` (`--undetermined allow`) the file may name the first of
+    them: the model is then made to do so too, and everything that follows from it must be equal.
     """
     rows = [row for row in verified.rows if {Choice.ORDER, Choice.ROUNDING} & set(row.choices)]
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
@@ -64,17 +65,25 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
             at=found.location,
             help="give them scores that differ, or compute behind them what no order changes",
             notes=(f"the file differs at {failed[0].case}: output {failed[0].output}",),
-            severity=Severity.ERROR,
         )
-    elif rows and not failed:
-        names = ", ".join(dict.fromkeys(row.output for row in rows))
-        equal = any(Choice.ORDER in row.choices for row in rows)
-        near = any(Choice.ROUNDING in row.choices for row in rows)
+        return
+    names = ", ".join(dict.fromkeys(row.output for row in rows))
+    equal = any(Choice.ORDER in row.choices for row in rows)
+    near = any(Choice.ROUNDING in row.choices for row in rows)
+    if rows and not failed:
         yield Hit(
             f"in {names}, {_WHAT[equal, near]}",
             at=verified.location,
             help="is it the same to you which are taken? All that follows from it is proven; if not, "
             "sort with stable=True, or give them scores that differ",
+            severity=Severity.WARNING,
+        )
+    elif equal and all(row.choices for row in failed):
+        yield Hit(
+            f"in {names}, torch names other ones of several equal elements than the file",
+            at=verified.location,
+            help="sort with stable=True and take the first, or let the file choose with "
+            'undetermined="allow"',
         )
 
 

@@ -62,7 +62,9 @@ def followed_operator(captured: Captured) -> Iterator[Hit]:
     Nothing to repair: the file computes what the model computes. `custom_domains={"followed": ...}`
     keeps the operator as a node of its own.
     """
-    whole = {qualified(node.target) for node in captured.root.graph.nodes if node.op == "call_function"}
+    whole = {
+        qualified(node.target) for node in captured.root.graph.nodes if node.op == "call_function"
+    }
     for one in captured.seen:
         if one.sight is Sight.OPERATOR and one.name not in whole:
             namespace = one.name.partition("::")[0]

@@ -68,7 +68,7 @@ def changed_buffer(captured: Captured) -> Iterator[Hit]:
 
 
 def _hits(captured: Captured, change: Change) -> Iterator[Hit]:
-    what, index = f"{change.kind.value} {change.name}", change.index
+    what, index = f"{change.kind.value} {change.name}", change.position
     matters = index is not None and reaches_output(captured, index)
     if index is not None and matters and settles(captured, index):
         yield Hit(
