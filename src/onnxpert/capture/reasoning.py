@@ -21,7 +21,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 Expr: TypeAlias = Any  # sympy.Expr
 Number: TypeAlias = bool | int | float
-BUDGET_SECONDS = 20.0  # of proving, in one run of a model; after that everything is assumed
+BUDGET_SECONDS = 20.0  # of the processor, in one run of a model; after that all is assumed
 _MOST_QUOTIENTS = 1
 _MOST_TERMS = 60
 
@@ -139,11 +139,11 @@ def _evaluated(
     spent = getattr(environment, "spent_seconds", 0.0)
     known = _shortly(environment, expr, hint, hurried=spent > BUDGET_SECONDS)
     if known is None:
-        start = time.monotonic()
+        start = time.process_time()
         try:
             return plain(*asked, **options)
         finally:
-            environment.spent_seconds = spent + time.monotonic() - start
+            environment.spent_seconds = spent + time.process_time() - start
     if fallback is None and not environment._suppress_guards_tls():
         _assume(environment, expr if known else sympy.Not(expr))
     return sympy.sympify(known)
