@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,10 +145,10 @@ def test_a_model_within_its_limits_is_exported_and_nothing_is_left(tmp_path: Pat
 
 
 class OnlyInProof(torch.nn.Module):
-    """Hangs where the values are real, when a staged file is already there."""
+    """Hangs in the proof, when a staged file is already there."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if type(x) is torch.Tensor and not torch.compiler.is_exporting():
+        if any("verify" in Path(frame.filename).parts for frame in traceback.extract_stack()):
             time.sleep(1000)
         return x + 1
 

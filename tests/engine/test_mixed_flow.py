@@ -109,21 +109,6 @@ def test_a_branch_on_a_remainder_bounds_nothing(tmp_path: Path) -> None:
     assert "SHP203" not in {found.rule for found in report.findings}
 
 
-def test_one_of_two_sizes_is_one_in_the_example(tmp_path: Path) -> None:
-    class Both(nn.Module):
-        def forward(self, x: Tensor, y: Tensor) -> Tensor:
-            return x * y + 1
-
-    path = tmp_path / "m.onnx"
-    dims = ({0: torch.export.Dim("p")}, {0: torch.export.Dim("q")})
-    onnxpert.export(Both(), (torch.randn(3, 4), torch.randn(1, 4)), path, dynamic_shapes=dims)
-    session = onnxruntime.InferenceSession(path)
-    for p, q in ((5, 5), (7, 1), (1, 6), (1, 1)):
-        x, y = torch.randn(p, 4), torch.randn(q, 4)
-        (found,) = session.run(None, {"x": x.numpy(), "y": y.numpy()})
-        torch.testing.assert_close(torch.tensor(found), x * y + 1)
-
-
 def test_sides_with_other_dimensions_are_named(tmp_path: Path) -> None:
     def forward(x: Tensor) -> Tensor:
         if x.sum() > 0:

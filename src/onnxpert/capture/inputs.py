@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 
-from onnxpert.core.types import InputLeaf, Loaded, replace
+from onnxpert.core.types import InputLeaf
 
 
 def traced_example(leaf: InputLeaf) -> torch.Tensor:
@@ -25,31 +23,3 @@ def traced_example(leaf: InputLeaf) -> torch.Tensor:
             shape[axis] = wanted
             tensor = tensor.expand(shape).clone() if size == 1 else tensor.new_zeros(shape)
     return tensor
-
-
-def of_one_size(loaded: Loaded, places: Sequence[tuple[str, int]]) -> Loaded | None:
-    """The model with an example in which sizes that met at a line are one; `places` are their inputs
-    and axes. None where that is not for want of a size: of 1 in the example, which any other takes."""
-    sizes = {
-        (leaf.name, axis): leaf.value.shape[axis] for leaf in loaded.leaves for axis, _ in leaf.dims
-    }
-    met = {place: sizes[place] for place in places if place in sizes}
-    others = {size for size in met.values() if size > 1}
-    if len(others) != 1 or 1 not in met.values():
-        return None
-    (wanted,) = others
-    roots = {
-        spec.name
-        for leaf in loaded.leaves
-        for axis, spec in leaf.dims
-        if met.get((leaf.name, axis)) == 1
-    }
-
-    def widened(leaf: InputLeaf) -> InputLeaf:
-        mine = {axis for axis, spec in leaf.dims if spec.name in roots and spec.scale == 1}
-        if not mine:
-            return leaf
-        shape = [wanted if axis in mine else size for axis, size in enumerate(leaf.value.shape)]
-        return replace(leaf, value=leaf.value.new_zeros(shape))  # type: ignore[no-any-return]
-
-    return replace(loaded, leaves=tuple(map(widened, loaded.leaves)))  # type: ignore[no-any-return]

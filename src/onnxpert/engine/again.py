@@ -19,7 +19,15 @@ from onnxpert.core.types import (
 )
 from onnxpert.diagnose import catalogue as rules
 from onnxpert.diagnose import diagnose
-from onnxpert.engine.offers import asked_for, doubted, is_but_one, narrowed, tie, tied
+from onnxpert.engine.offers import (
+    asked_for,
+    doubted,
+    is_but_one,
+    narrowed,
+    taken_beyond,
+    tie,
+    tied,
+)
 from onnxpert.engine.walk import Walk
 from onnxpert.engine.withdrawals import after_proof, after_refusal, without
 from onnxpert.lower.nan_keeping import BLIND
@@ -120,6 +128,8 @@ def _flows_otherwise(
     """Whether it is wrong at a size that was asked for, or its branches or loops are."""
     captured = walk.captured
     if any(asked_for(loaded, lowered, one.boundary) for one in crossed):
+        return True
+    if taken_beyond(loaded, lowered, verified):
         return True
     if not isinstance(captured, Captured) or not (captured.branches or captured.inferred):
         return False

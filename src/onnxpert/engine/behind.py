@@ -12,6 +12,8 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
     """The findings of a graph that is lowered to be looked at, and never saved."""
     if not isinstance(captured, CaptureFailed) or captured.scouted is None:
         return ()
+    if not captured.scouted.output_names:  # no graph, only what was seen of the model
+        return tuple(diagnose(captured.scouted))
     calls = [b.location for b in captured.blockers if b.asked is Asked.CALL and b.location]
     # That there is no lowering for what nothing could follow goes without saying.
     said = {(place.file, place.line) for place in calls}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -11,6 +12,7 @@ from onnxpert.core.types import (
     Captured,
     Crossed,
     DimSpec,
+    InputLeaf,
     Loaded,
     Lowered,
     Symbol,
@@ -23,6 +25,7 @@ from onnxpert.engine.withdrawals import respecified
 from onnxpert.lower.boundaries import broken
 
 _NOT_SMALL = re.compile(r"Ne\(.*, [01]\)")
+_COMPARED = (Verdict.PASS, Verdict.FAIL)
 _MOST_DOUBTED = 4  # each of them may double the graph
 
 
@@ -130,8 +133,12 @@ def _range(lowered: Lowered, boundary: Boundary) -> tuple[int | None, int | None
     return held[0], held[-1] if held[-1] < last - 1 else None
 
 
-def bounds(loaded: Loaded, lowered: Lowered) -> Iterator[Bounded]:
-    """The sizes to which the model sets an end, each with the line that does."""
+def bounds(
+    loaded: Loaded, lowered: Lowered, beyond: frozenset[str] = frozenset()
+) -> Iterator[Bounded]:
+    """The sizes to which the model sets an end, each with the line that does.
+
+    `beyond`: those to which only the file does."""
     for symbol in lowered.symbols:
         asked = [
             spec for leaf in loaded.leaves for axis, spec in leaf.dims if spec.name == symbol.name
@@ -144,9 +151,33 @@ def bounds(loaded: Loaded, lowered: Lowered) -> Iterator[Bounded]:
             ]
             known = (symbol.bounded_at, *places)
             place = next((place for place in known if place is not None), None)
-            yield Bounded(replace(symbol, lower=lower, upper=upper), place)
+            narrow = symbol.name in beyond
+            yield Bounded(replace(symbol, lower=lower, upper=upper), place, narrow=narrow)
         elif any(not spec.asked and (spec.lower or spec.upper) for spec in asked):
             yield Bounded(symbol, None, offered=True)
+
+
+def taken_beyond(loaded: Loaded, lowered: Lowered, verified: Verified) -> frozenset[str]:
+    """The sizes, asked for, that the model was seen to take beyond what the file allows.
+
+    A size of 1 is no such thing unless there are branches: much takes it that was not made for it."""
+    found = set()
+    for symbol in lowered.symbols:
+        specs = [
+            dict(leaf.dims).get(axis) for leaf in loaded.leaves for axis in _axes(symbol, leaf)
+        ]
+        if not any(spec is not None and spec.asked for spec in specs):
+            continue
+        least = symbol.lower if verified.branches else min(symbol.lower, 1)
+        most = math.inf if symbol.upper is None else symbol.upper
+        tried = [row.sizes.get(symbol.name) for row in verified.rows if row.verdict in _COMPARED]
+        if any(size is not None and not least <= size <= most for size in tried):
+            found.add(symbol.name)
+    return frozenset(found)
+
+
+def _axes(symbol: Symbol, leaf: InputLeaf) -> list[int]:
+    return [axis for name, axis in symbol.sources if name == leaf.name]
 
 
 def tie(loaded: Loaded, lowered: Lowered, verified: Verified) -> Tied | None:

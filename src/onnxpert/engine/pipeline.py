@@ -50,7 +50,7 @@ from onnxpert.engine.fitting import (
 from onnxpert.engine.foreign import foreign, stuck_functions, valueless
 from onnxpert.engine.installation import misfits
 from onnxpert.engine.merging import merged
-from onnxpert.engine.offers import bounds, crossings
+from onnxpert.engine.offers import bounds, crossings, taken_beyond
 from onnxpert.engine.picture import drawn, read
 from onnxpert.engine.places import place_named, place_of_failure
 from onnxpert.engine.plan import best, plan
@@ -370,7 +370,7 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
         place = _place_of(walk, *deeds)
     walk.learn(replace(rest, location=place, text=_text(walk)))
     if not crossed:
-        for bounded in bounds(loaded, lowered):
+        for bounded in bounds(loaded, lowered, taken_beyond(loaded, lowered, verified)):
             walk.learn(bounded)
     return None
 

@@ -33,12 +33,21 @@ class Sides:
     def __init__(self, captured: Captured) -> None:
         self._captured = captured
         self.seen: Taken = set()
+        self._elsewhere: Taken = set()  # at other sizes than the example's
 
-    def note(self, leaves: Mapping[str, Any]) -> bool:
+    def note(self, leaves: Mapping[str, Any], *, resized: bool = False) -> bool:
         """Whether these inputs take a side that none before did."""
-        new = self._taken(leaves) - self.seen
+        taken = self._taken(leaves)
+        new = taken - self.seen
         self.seen |= new
+        if resized:
+            self._elsewhere |= taken
         return bool(new)
+
+    @property
+    def all_elsewhere(self) -> bool:
+        """Whether each side that was taken at the example's sizes was taken at others too."""
+        return self.seen <= self._elsewhere
 
     def _taken(self, leaves: Mapping[str, Any]) -> Taken:
         walk = _Walk()

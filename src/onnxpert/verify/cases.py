@@ -99,7 +99,10 @@ def remade(name: str, sizes: Mapping[str, int]) -> Case:
     values |= {_lone(number): kind for kind, number in LONE.items()}
     values |= {f"{_TURNED[Values.WILD]} ({number})": Values.WILD for number in range(_DRAWS)}
     resized = Values.REPEATED if name.endswith(REPEATED) else Values.SHUFFLED
-    return Case(name, sizes, values.get(name, resized))
+    plain, _, moved = name.partition(", ")
+    if plain == EXAMPLE and moved:
+        return Case(name, sizes, Values.REPEATED)
+    return Case(name, sizes, values.get(plain, resized))
 
 
 _TURNED = {
@@ -126,6 +129,33 @@ def turned(inputs: Inputs) -> Iterator[Case]:
             yield Case(name, inputs.example, values)
     for number in range(_DRAWS):
         yield Case(f"{_TURNED[Values.WILD]} ({number})", inputs.example, Values.WILD)
+
+
+def elsewhere(inputs: Inputs, case: Case, seconds: float) -> Iterator[Wish]:
+    """The values of a case at sizes a good deal larger, and at the smallest: a side of a branch that
+    is right at one size may have kept it."""
+    ladders = [_Ladder(name, inputs) for name in inputs.example]
+    large = [_larger(inputs, ladder, seconds) for ladder in ladders]
+    small = [{ladder.name: ladder.smaller[0]} for ladder in ladders if ladder.smaller]
+    for changes in (large, small):
+        together = {name: size for change in changes for name, size in change.items()}
+        ways = [together, *changes] if len(changes) > 1 else changes
+        yield Wish(tuple(_moved(inputs, case, change) for change in ways if change))
+
+
+def _larger(inputs: Inputs, ladder: _Ladder, seconds: float) -> dict[str, int]:
+    example = inputs.example[ladder.name]
+    threefold = next(_primes_above(3 * example))
+    slow = seconds * threefold / max(example, 1) > _FAR_SECONDS
+    sizes = ladder.larger if slow or not ladder.allows(threefold) else (threefold,)
+    return {ladder.name: sizes[0]} if sizes else {}
+
+
+def _moved(inputs: Inputs, case: Case, change: Mapping[str, int]) -> Case:
+    sizes = inputs.resized(change)
+    at = ", ".join(f"{symbol}={sizes[symbol]}" for symbol in change)
+    values = Values.REPEATED if case.values is Values.EXAMPLE else case.values
+    return Case(f"{case.name}, {at}", sizes, values)
 
 
 def wishes(inputs: Inputs) -> Iterator[Wish]:

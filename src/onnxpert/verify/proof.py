@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from onnxpert.verify.wider import HALVES, distances, widened, widened_leaves
 
 BUDGET_SECONDS = 60.0
 FEWEST_CASES = 3  # example, another size, other values: tried whatever it costs
+_MOST_TURNED = 6  # cases that take sides of their own, at other sizes too
 
 
 def prove(
@@ -88,6 +89,21 @@ def prove(
 
 
 @dataclass(slots=True)
+class _Tally:
+    """How far a proof has come."""
+
+    character: Character
+    done: int = 1
+    attempts: int = 0
+    compared: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
+
+    def is_enough(self, extra: int) -> bool:
+        most, attempts = cases.MOST_CASES + extra, cases.MOST_ATTEMPTS + extra
+        return self.done >= most or self.attempts >= attempts
+
+
+@dataclass(slots=True)
 class _Proof:
     inputs: Inputs
     file: FileFacts
@@ -102,6 +118,7 @@ class _Proof:
     precision: str = ""  # that the file was turned to; "": the model's own
     undetermined: bool = False  # the file may choose what torch leaves open
     half: bool = False  # the model computes in half precision
+    turned: tuple[Case, ...] = ()  # with values that take sides which the example does not
     drew: bool = False  # an answer that looked certain turned out to be a matter of luck
     chosen_at: Location | None = None  # where the first choice was made that is the file's
 
@@ -129,7 +146,7 @@ class _Proof:
         if character.nondeterministic and self._is_meant:
             rows += self._draws(first, leaves)
         if not character.nondeterministic or self._is_meant:  # else there is nothing to be proven
-            rows += self._further(character, start)
+            rows += self._further(character, start, took)
         return Verified(
             tuple(rows),
             sway=None if character.nondeterministic or character.stateful else self._sway(rows),
@@ -194,42 +211,48 @@ class _Proof:
     def _is_unwritten(self, index: int) -> bool:
         return self.randomness is not None and index in self.randomness.unwritten
 
-    def _further(self, character: Character, start: float) -> list[Row]:
+    def _further(self, character: Character, start: float, took: float) -> list[Row]:
         rows: list[Row] = []
-        done, attempts = 1, 0
-        compared: set[str] = set()
-        refused: set[str] = set()
+        tally = _Tally(character)
         every = (*self.wanted, *self._wishes_of_branches(), *cases.wishes(self.inputs))
         extra = len(every) - len(list(cases.wishes(self.inputs)))
         for wish in every:
-            if done >= cases.MOST_CASES + extra or attempts >= cases.MOST_ATTEMPTS + extra:
+            if tally.is_enough(extra):
                 break
-            if done >= FEWEST_CASES + extra and time.monotonic() - start > BUDGET_SECONDS:
+            if tally.done >= FEWEST_CASES + extra and time.monotonic() - start > BUDGET_SECONDS:
                 break
-            refusals: list[Row] = []
-            for case in wish.ways:
-                if case.name in compared:  # another wish came to the same sizes
-                    break
-                if case.name in refused:
-                    continue
-                attempts += 1
-                leaves = self.inputs.build(case, self.seed)
-                try:
-                    outputs = self.reference.call(leaves)
-                    character = self._chance(character, leaves)
-                    if self._has_tamer_values(case):
-                        _refuse_new_nan(character.outputs, outputs)
-                except RefusedError as refusal:
-                    refused.add(case.name)
-                    refusals.append(_refused(case, str(refusal)))
-                    continue
-                rows += self._rows(case, leaves, outputs, character)
-                self._note_sides(leaves)
-                compared.add(case.name)
-                done += 1
+            rows += self._shown(wish, tally)
+        for wish in self._wishes_elsewhere(took):
+            if time.monotonic() - start > BUDGET_SECONDS:
                 break
-            rows += refusals[:1]  # the other ways were only tried because of the first
+            rows += self._shown(wish, tally)
         return rows
+
+    def _shown(self, wish: cases.Wish, tally: _Tally) -> list[Row]:
+        """The rows of the first way that the model takes."""
+        refusals: list[Row] = []
+        for case in wish.ways:
+            if case.name in tally.compared:  # another wish came to the same sizes
+                break
+            if case.name in tally.refused:
+                continue
+            tally.attempts += 1
+            leaves = self.inputs.build(case, self.seed)
+            try:
+                outputs = self.reference.call(leaves)
+                tally.character = self._chance(tally.character, leaves)
+                if self._has_tamer_values(case):
+                    _refuse_new_nan(tally.character.outputs, outputs)
+            except RefusedError as refusal:
+                tally.refused.add(case.name)
+                refusals.append(_refused(case, str(refusal)))
+                continue
+            rows = self._rows(case, leaves, outputs, tally.character)
+            self._note_sides(leaves)
+            tally.compared.add(case.name)
+            tally.done += 1
+            return rows + refusals[:1]
+        return refusals[:1]  # the other ways were only tried because of the first
 
     def _wishes_of_branches(self) -> list[cases.Wish]:
         """What takes the sides of branches that the example and the other sizes do not."""
@@ -237,12 +260,24 @@ class _Proof:
             return []
         for case in (cases.example(self.inputs), *(wish.ways[0] for wish in self.wanted)):
             self._note_sides(self.inputs.build(case, self.seed))
-        return [cases.Wish((case,)) for case in further(self.inputs, self.sides, self.seed)]
+        self.turned = tuple(further(self.inputs, self.sides, self.seed))
+        return [cases.Wish((case,)) for case in self.turned]
+
+    def _wishes_elsewhere(self, took: float) -> Iterator[cases.Wish]:
+        """The same sides at other sizes: where one was recorded it may have kept the example's."""
+        if self.sides is None:
+            return
+        for case in (cases.example(self.inputs), *self.turned[:_MOST_TURNED]):
+            large, small = cases.elsewhere(self.inputs, case, took / 2)
+            yield large
+            if not self.sides.all_elsewhere:
+                yield small
 
     def _note_sides(self, leaves: Sequence[Any]) -> None:
         if self.sides is not None:
             names = [leaf.name for leaf in self.inputs.loaded.leaves]
-            self.sides.note(dict(zip(names, leaves, strict=True)))
+            resized = self.inputs.sizes_of(leaves) != self.inputs.example
+            self.sides.note(dict(zip(names, leaves, strict=True)), resized=resized)
 
     def _has_tamer_values(self, case: Case) -> bool:
         """Whether the next way is of the same sizes: then NaN may be the doing of the values."""

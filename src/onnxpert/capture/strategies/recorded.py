@@ -20,7 +20,6 @@ from onnxpert.capture.forking.runs import TooManyPathsError
 from onnxpert.capture.forking.traces import UnlikeError
 from onnxpert.capture.guards import assuming, guards_of
 from onnxpert.capture.holder import Recorded
-from onnxpert.capture.inputs import of_one_size
 from onnxpert.capture.reads import numbers_at, texts_at
 from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.capture.rolling import (
@@ -40,7 +39,7 @@ from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
 from onnxpert.capture.surroundings import naming_errors, recording
 from onnxpert.capture.written import written
-from onnxpert.core.types import Captured, Loaded, replace
+from onnxpert.core.types import Captured, Loaded
 
 # Paths that cannot be told apart, or put together again.
 _TANGLED = (TooManyPathsError, SidesDifferError, UnlikeError)
@@ -49,14 +48,7 @@ Around: TypeAlias = Callable[[Recorder], AbstractContextManager[None]]
 
 @strategy("recorder", rung=10)
 def recorded(loaded: Loaded) -> Captured:
-    walker = Walker("recorder", lambda _: nullcontext())
-    try:
-        return walker.captured(loaded)
-    except RuntimeError as error:
-        wider = of_one_size(loaded, getattr(error, "sizes", ()))
-        if wider is None:
-            raise
-    return replace(walker.captured(wider), loaded=loaded)  # type: ignore[no-any-return]
+    return Walker("recorder", lambda _: nullcontext()).captured(loaded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,3 +44,4 @@ class Bounded:
     symbol: Symbol
     location: Location | None
     offered: bool = False  # it is the file that ends there, and nobody asked for more
+    narrow: bool = False  # it is the file that ends there, and more was asked for

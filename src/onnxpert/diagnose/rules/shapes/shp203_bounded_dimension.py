@@ -66,6 +66,14 @@ def bounded_dimension(bounded: Bounded) -> Iterator[Hit]:
             help=f"ask for {symbol.name} by name in dynamic_shapes to learn what is in the way",
         )
         return
+    if bounded.narrow:
+        yield Hit(
+            f"the file takes {symbol.name} of {' and '.join(ends)} only; the model takes more",
+            at=bounded.location,
+            help="what this line decides holds for these sizes: compute with the size itself",
+            severity=Severity.WARNING,
+        )
+        return
     yield Hit(
         f"the model takes {symbol.name} of {' and '.join(ends)}, and so does the file",
         at=bounded.location,
