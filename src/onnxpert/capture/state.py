@@ -54,10 +54,15 @@ def untouched(module: object, *, buffers: bool = False, code: bool = True) -> It
             if tensor.untyped_storage()._cdata != content.untyped_storage()._cdata:
                 tensor.data = content
         for buffer, version, value in kept:
-            # The version does not tell of batch norm, which writes where its schema says nothing.
-            if buffer._version != version or not (buffer.is_meta or torch.equal(buffer, value)):
+            if buffer._version != version or _differs(buffer, value):
                 with torch.no_grad():
                     buffer.copy_(value)
+
+
+def _differs(buffer: torch.Tensor, value: torch.Tensor) -> bool:
+    """A version does not tell of batch norm, which writes where its schema says nothing."""
+    real = type(buffer) is torch.Tensor and buffer.layout is torch.strided and not buffer.is_meta
+    return real and not torch.equal(buffer, value)
 
 
 _TABLES = ("_parameters", "_buffers", "_modules")
