@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from onnxpert.capture.learning import UnlearnableError, learned
 from onnxpert.core.bodies import FunctionCall, is_mutable, python_body, qualified
 from onnxpert.core.source import of_exception
+from onnxpert.core.storages import storage
 from onnxpert.core.types import OpaqueBody, Placeholder
 
 if TYPE_CHECKING:
@@ -183,16 +184,16 @@ class Custom:
         given = _tensors(args)
         if not hasattr(kind, "symbolic") or not given:
             return
-        reached = {_memory(value) for value in given}
+        reached = {storage(value) for value in given}
         for node in self._recorder.since(mark):
             if getattr(node.target, "overloadpacket", None) in _SHAPE_ONLY:
                 continue
-            touched = [_memory(v) for n in node.all_input_nodes for v in _tensors(n.meta["val"])]
+            touched = [storage(v) for n in node.all_input_nodes for v in _tensors(n.meta["val"])]
             if reached.intersection(touched):
-                reached.update(map(_memory, _tensors(node.meta["val"])))
+                reached.update(map(storage, _tensors(node.meta["val"])))
                 if is_mutable(node.target):
                     reached.update(touched)
-        if not any(_memory(value) in reached for value in _tensors(out)):
+        if not any(storage(value) in reached for value in _tensors(out)):
             place = self._recorder.place()
             self.placeholders.append(Placeholder(kind.__name__, place))
 
@@ -256,10 +257,6 @@ def _subclasses(kind: type[Any]) -> Iterator[Any]:
 def _tensors(value: Any) -> list[torch.Tensor]:
     leaves: Sequence[Any] = torch.utils._pytree.tree_leaves(value)
     return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-
-
-def _memory(value: torch.Tensor) -> int:
-    return int(value.untyped_storage()._cdata)
 
 
 def _has_symbols(value: Any) -> bool:

@@ -11,6 +11,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 
+from onnxpert.core.storages import storage
+
 if TYPE_CHECKING:
     from onnxpert.capture.recorder import Recorder
 
@@ -32,7 +34,7 @@ class DataAttribute(TorchFunctionMode):
             return aten.alias.default(args[0])
         if func == _WRITE and self._recorder.owns(args[0]) and isinstance(args[1], FakeTensor):
             own = aten.alias.default(args[0])
-            if own.untyped_storage()._cdata != args[1].untyped_storage()._cdata:
+            if storage(own) != storage(args[1]):
                 aten.copy_.default(own, args[1])
             return None
         return func(*args, **(kwargs or {}))

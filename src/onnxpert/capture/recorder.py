@@ -33,6 +33,7 @@ from onnxpert.capture.reasoning import Frugal
 from onnxpert.capture.uniform import Uniform
 from onnxpert.core.bodies import is_custom
 from onnxpert.core.source import location
+from onnxpert.core.storages import storage
 from onnxpert.core.types import GraphInput, InputKind, Location
 
 aten = torch.ops.aten
@@ -205,7 +206,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _is_new(self, out: Any) -> bool:
         """Whether what a call gave lies in no memory that was there before."""
-        return not any(t.untyped_storage()._cdata in self._by_storage for t in _tensors(out))
+        return not any(storage(t) in self._by_storage for t in _tensors(out))
 
     def _number(self, tensor: Any) -> Any | None:
         """What a tensor holds, where that is known without running anything."""
@@ -245,7 +246,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             value, node, before = self._journal.pop()
             if node.op == "placeholder":
                 continue  # a weight stays known
-            self._by_storage[value.untyped_storage()._cdata].remove(node)
+            self._by_storage[storage(value)].remove(node)
             if before is None:
                 self._nodes.pop(id(value), None)
             else:
@@ -288,12 +289,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._journal.append((value, node, self._nodes.get(id(value))))
         self._nodes[id(value)] = node
         self._kept.append(value)
-        self._by_storage.setdefault(value.untyped_storage()._cdata, []).append(node)
+        self._by_storage.setdefault(storage(value), []).append(node)
 
     def _keep_look(self, value: torch.Tensor) -> None:
         """`unsqueeze_` gives the same tensor another shape: what was recorded keeps the one it had."""
         before = value.detach()
-        for node in self._by_storage.get(value.untyped_storage()._cdata, []):
+        for node in self._by_storage.get(storage(value), []):
             if node.meta["val"] is value:
                 node.meta["val"] = before
             if node.target is operator.getitem:
@@ -321,7 +322,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _relative(self, value: torch.Tensor) -> fx.Node:
         """The node of a tensor that came about without a call (`x.data`): same storage, same view."""
-        for node in reversed(self._by_storage.get(value.untyped_storage()._cdata, [])):
+        for node in reversed(self._by_storage.get(storage(value), [])):
             known = node.meta["val"]
             if known.shape == value.shape and known.stride() == value.stride():
                 self._remember(value, node)
@@ -365,7 +366,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _looks(self, value: torch.Tensor) -> Iterable[fx.Node]:
         """All that lies in the memory of a tensor."""
-        return self._by_storage.get(value.untyped_storage()._cdata, [])
+        return self._by_storage.get(storage(value), [])
 
 
 def _is_whole(

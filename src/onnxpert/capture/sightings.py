@@ -2,7 +2,7 @@
 
 A graph knows its own calls. Where many lines became one loop, or another strategy read the bytecode, the
 lines are gone; where nothing could follow the model, they were never met. Here each is noted as it runs.
-`Tag` and a storage's `_cdata` are torch's own; tried on torch 2.13 and 2.15."""
+`Tag` is torch's own; tried on torch 2.13 and 2.15."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ from onnxpert.capture.reads import condition
 from onnxpert.capture.size_refusals import refusals
 from onnxpert.capture.state import untouched
 from onnxpert.capture.surroundings import module_paths
-from onnxpert.capture.unwritten import Unwritten, memory, tensors, written
+from onnxpert.capture.unwritten import Unwritten, tensors
 from onnxpert.core.bodies import FunctionCall, is_custom, qualified
 from onnxpert.core.calls import calls
 from onnxpert.core.rarities import is_rare
 from onnxpert.core.source import location, ownership
+from onnxpert.core.storages import storage_if_any, written
 from onnxpert.core.surrounding import returned
 from onnxpert.core.types import (
     Asked,
@@ -189,7 +190,7 @@ class Sights:
         self._owners: dict[int, tuple[InputKind, str]] = {}
         named = tensor_names(module)
         for tensor in (*module.parameters(), *module.buffers()) if module is not None else ():
-            if (key := memory(tensor)) is not None and id(tensor) in named:
+            if (key := storage_if_any(tensor)) is not None and id(tensor) in named:
                 self._owners[key] = named[id(tensor)]
         self._given: list[list[Any]] = []  # kept, so that nothing else comes to lie in their memory
         self._left = False  # whether Python has values: what it makes tensors of may hold them
@@ -198,7 +199,7 @@ class Sights:
         """The inputs of a call, which decide from here on."""
         values = fed_copies(loaded)
         for leaf, value in zip(fed(loaded), values, strict=True):
-            if isinstance(value, torch.Tensor) and (key := memory(value)) is not None:
+            if isinstance(value, torch.Tensor) and (key := storage_if_any(value)) is not None:
                 self._decided.add(key)
                 self._owners[key] = InputKind.USER, leaf.name
         self._given.append(values)
@@ -206,7 +207,7 @@ class Sights:
 
     def is_decided(self, given: Any) -> bool:
         """Whether the value of something differs from call to call."""
-        return any(memory(each) in self._decided for each in tensors(given))
+        return any(storage_if_any(each) in self._decided for each in tensors(given))
 
     def read(self, asked: Asked) -> None:
         self._left = True
@@ -217,16 +218,16 @@ class Sights:
         decided = self.is_decided(given) or _draws(func)
         if func is aten.lift_fresh.default:
             decided = decided or self._left
-        held = {memory(each) for each in tensors(given)}
-        for target in written(func, *given):
-            owner = self._owners.get(memory(target) or 0)
+        held = {storage_if_any(each) for each in tensors(given)}
+        for target in tensors(list(written(func, *given))):
+            owner = self._owners.get(storage_if_any(target) or 0)
             if owner is not None:
                 self.note(Sight.WRITE, owner[1], owner[0])
-                self._decided.add(memory(target) or 0)
-            elif decided and (key := memory(target)) is not None:
+                self._decided.add(storage_if_any(target) or 0)
+            elif decided and (key := storage_if_any(target)) is not None:
                 self._decided.add(key)
         for each in tensors(out):
-            key = memory(each)
+            key = storage_if_any(each)
             if key is not None and decided:
                 self._decided.add(key)
             elif key is not None and key not in held:

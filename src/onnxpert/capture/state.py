@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from onnxpert.core import belongings
+from onnxpert.core.storages import storage
 
 
 class Changes:
@@ -51,7 +52,7 @@ def untouched(module: object, *, buffers: bool = False, code: bool = True) -> It
         for table in variables:
             table.restore()
         for tensor, content in contents:
-            if tensor.untyped_storage()._cdata != content.untyped_storage()._cdata:
+            if storage(tensor) != storage(content):
                 tensor.data = content
         for buffer, version, value in kept:
             if buffer._version != version or _differs(buffer, value):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from onnxpert.core.storages import storage
 from onnxpert.core.types import Captured, InputKind
 
 if TYPE_CHECKING:
@@ -74,9 +75,8 @@ def _may_write(node: fx.Node, owner: fx.Node) -> bool:
     schema = getattr(node.target, "_schema", None)
     if schema is None or not schema.is_mutable:
         return False
-    storage = owner.meta["val"].untyped_storage()._cdata
+    memory = storage(owner.meta["val"])
     return any(
-        hasattr(each.meta.get("val"), "untyped_storage")
-        and each.meta["val"].untyped_storage()._cdata == storage
+        hasattr(each.meta.get("val"), "untyped_storage") and storage(each.meta["val"]) == memory
         for each in node.all_input_nodes
     )

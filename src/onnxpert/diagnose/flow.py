@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnxpert.core.idleness import is_idle
 from onnxpert.core.source import of_meta
+from onnxpert.core.storages import storage_if_any, written
 from onnxpert.core.types import Captured, InputKind, Location, Sight
 from onnxpert.diagnose.modes import FLAGS
 
@@ -17,23 +18,12 @@ if TYPE_CHECKING:
 
 def _storage(node: fx.Node) -> int | None:
     value: Any = node.meta.get("val")
-    if not hasattr(value, "untyped_storage"):
-        return None
-    try:
-        return int(value.untyped_storage()._cdata)
-    except NotImplementedError:  # a tensor inside vmap has none of its own
-        return None
+    return storage_if_any(value) if hasattr(value, "untyped_storage") else None
 
 
 def _written(node: fx.Node) -> Iterator[Any]:
-    schema = getattr(node.target, "_schema", None)
-    if node.op != "call_function" or schema is None or not schema.is_mutable:
-        return
-    for index, argument in enumerate(schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            given = node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
-            if hasattr(given, "meta"):
-                yield given
+    every = written(node.target, node.args, node.kwargs)
+    return (given for given in every if hasattr(given, "meta"))
 
 
 class Change(NamedTuple):

@@ -10,6 +10,8 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
+from onnxpert.core.storages import storage, written
+
 _MOVES = (torch.ops.aten.resize_, torch.ops.aten.resize_as_, torch.ops.aten.set_)
 _REGION = torch.ops.higher_order.wrap_with_set_grad_enabled
 
@@ -51,14 +53,8 @@ def attribute(root: Any, path: str) -> Any:
 
 def written_nodes(node: fx.Node) -> list[fx.Node]:
     """The nodes whose tensors a mutable call writes, in the order of its results."""
-    found: list[fx.Node] = []
-    for index, argument in enumerate(node.target._schema.arguments):  # type: ignore[union-attr]
-        if argument.alias_info is None or not argument.alias_info.is_write:
-            continue
-        given = node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
-        many = given if isinstance(given, (list, tuple)) else [given]
-        found += [item for item in many if isinstance(item, fx.Node)]
-    return found
+    every = written(node.target, node.args, node.kwargs)
+    return [item for item in every if isinstance(item, fx.Node)]
 
 
 def has_new_results(target: Any) -> bool:
@@ -76,9 +72,7 @@ def storages(root: Any, mode: Any) -> Mapping[fx.Node, int]:
         with torch.no_grad(), mode:
             _replay(root, found, {})
     return {
-        node: value.untyped_storage()._cdata
-        for node, value in found.items()
-        if isinstance(value, torch.Tensor)
+        node: storage(value) for node, value in found.items() if isinstance(value, torch.Tensor)
     }
 
 
@@ -115,7 +109,7 @@ def entries(inner: Any, node: fx.Node) -> list[tuple[fx.Node, fx.Node]]:
 def _shared(a: Any, b: Any) -> bool:
     if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
         return True
-    return bool(a.untyped_storage()._cdata == b.untyped_storage()._cdata)
+    return storage(a) == storage(b)
 
 
 def _replay(root: Any, found: dict[fx.Node, Any], given: Mapping[fx.Node, Any]) -> None:

@@ -9,6 +9,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.core import state_keys
+from onnxpert.core.storages import storage_if_any
 from onnxpert.core.types import GraphInput, InputKind
 
 
@@ -56,9 +57,8 @@ def _memory(tensor: torch.Tensor) -> Hashable:
     """Equal for tensors that are one; fakes have no address, but a storage as well."""
     if tensor.layout is not torch.strided or not tensor.numel():
         return id(tensor)
-    try:
-        storage = tensor.untyped_storage()._cdata
-    except (NotImplementedError, RuntimeError):  # a subclass that wraps others
+    memory = storage_if_any(tensor)
+    if memory is None:
         return id(tensor)
     shape, strides = tuple(tensor.shape), tuple(tensor.stride())
-    return storage, tensor.storage_offset(), shape, strides, tensor.dtype
+    return memory, tensor.storage_offset(), shape, strides, tensor.dtype

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import fx
-from torch._ops import OpOverload
 
 from onnxpert.capture.forking.questions import Question
 from onnxpert.capture.recorder import Recorder
+from onnxpert.core.storages import storage, written
 from onnxpert.core.types import GraphInput, InputKind
 
 Expr: TypeAlias = Any  # sympy.Expr
@@ -61,15 +61,7 @@ class Step:
 
     def written(self) -> list[Step]:
         """The tensors that the call writes to."""
-        if not isinstance(self.target, OpOverload) or not self.target._schema.is_mutable:
-            return []
-        found: list[Step] = []
-        for index, argument in enumerate(self.target._schema.arguments):
-            if argument.alias_info is None or not argument.alias_info.is_write:
-                continue
-            value = self.args[index] if index < len(self.args) else self.kwargs.get(argument.name)
-            found += steps_in(value)
-        return found
+        return list(steps_in(tuple(written(self.target, self.args, self.kwargs))))
 
 
 def steps_in(value: Any) -> Iterator[Step]:
@@ -151,7 +143,7 @@ class Reading:
                 continue
             self._of[node] = self._itself(node, step)
             if isinstance(node.meta["val"], torch.Tensor):
-                step.base = memory.setdefault(node.meta["val"].untyped_storage()._cdata, step)
+                step.base = memory.setdefault(storage(node.meta["val"]), step)
 
     def _read(self, node: fx.Node) -> Step:
         return Step(

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.rolling.trace import UnalikeError
+from onnxpert.core.storages import storage, written
 from onnxpert.core.types import GraphInput, InputKind
 
 # What belongs to one graph; the rest of a recorder (weights, known values) is the model's.
@@ -136,24 +137,11 @@ class Scope:
         return outer
 
 
-def storage(value: torch.Tensor) -> int:
-    return int(value.untyped_storage()._cdata)
-
-
 def written_stores(graph: torch.fx.Graph) -> set[int]:
     """The memory that the calls of a graph write to."""
     found: set[int] = set()
     for node in graph.nodes:
-        schema = getattr(node.target, "_schema", None)
-        if node.op != "call_function" or schema is None or not schema.is_mutable:
-            continue
-        for index, argument in enumerate(schema.arguments):
-            if argument.alias_info is None or not argument.alias_info.is_write:
-                continue
-            given: Any = (
-                node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
-            )
-            for one in given if isinstance(given, (list, tuple)) else [given]:
-                if isinstance(one, torch.fx.Node):
-                    found.add(storage(one.meta["val"]))
+        for one in written(node.target, node.args, node.kwargs):
+            if isinstance(one, torch.fx.Node):
+                found.add(storage(one.meta["val"]))
     return found

@@ -22,10 +22,11 @@ from onnxpert.capture.rolling.fold import (
     Straight,
     read_within,
 )
-from onnxpert.capture.rolling.scope import Scope, storage, written_stores
+from onnxpert.capture.rolling.scope import Scope, written_stores
 from onnxpert.capture.rolling.trace import Ref, UnalikeError
 from onnxpert.capture.rolling.values import ALL, LAST, Handle, Rolled, same
 from onnxpert.core.loops import counted_loop
+from onnxpert.core.storages import storage
 
 if TYPE_CHECKING:
     from onnxpert.capture.rolling.replay import Replay

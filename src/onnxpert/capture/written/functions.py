@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ class Functions:
             builtins.bool: self._truth,
             builtins.list: self._list,
             builtins.tuple: self._tuple,
+            deque: self._deque,
             builtins.sum: self._sum,
             builtins.min: self._min,
             builtins.max: self._max,
@@ -52,7 +54,9 @@ class Functions:
     def _list(self, over: Any = ()) -> Any:
         found = steps(over)
         if isinstance(over, Grown):
-            return over.copy()
+            copied = over.copy()
+            copied.limit = None  # of a deque: `list(queue)` may grow
+            return copied
         if found is None:
             return list(over)
         items: list[list[Any]] = [[]]
@@ -65,6 +69,16 @@ class Functions:
 
         self._flow.through(found, body, None, Variables(lambda: (items[0],), put))
         return items[0]
+
+    def _deque(self, over: Any = (), maxlen: int | None = None) -> Any:
+        if steps(over) is None:
+            return deque(over, maxlen)
+        made = self._list(over)
+        if not isinstance(made, Grown):
+            return deque(made, maxlen)
+        made.limit = maxlen
+        made.cut(last=True)
+        return made
 
     def _tuple(self, over: Any = ()) -> Any:
         return tuple(over) if steps(over) is None else self._list(over)

@@ -14,8 +14,10 @@ import torch
 from onnxpert.capture.written.exits import UnwritableError
 
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_sym: Any = torch  # whose functions of symbols have no types
 NUMBERS = (bool, int, float, *SYMBOLS)
-_OTHERS = (set, deque)  # containers that are only looked at: they must not change
+LISTS = (list, deque)  # deques are lists that may have a limit
+_OTHERS = (set,)  # containers that are only looked at: they must not change
 
 
 class Undefined:
@@ -42,12 +44,14 @@ class Grown(list[Any]):
         number: bool = False,
         axis: int | None = None,
         sizes: torch.Tensor | None = None,
+        limit: int | None = None,
     ) -> None:
         super().__init__()
         self.rows = rows
         self.number = number  # its items are Python's numbers
         self.axis = axis
         self.sizes = sizes
+        self.limit = limit  # of a deque: what is too many falls off at the other end
 
     @property
     def count(self) -> Any:
@@ -58,7 +62,7 @@ class Grown(list[Any]):
         return [self.rows] if self.sizes is None else [self.rows, self.sizes]
 
     def like(self, rows: torch.Tensor, sizes: torch.Tensor | None = None) -> Grown:
-        return Grown(rows, number=self.number, axis=self.axis, sizes=sizes)
+        return Grown(rows, number=self.number, axis=self.axis, sizes=sizes, limit=self.limit)
 
     def take(self, other: Grown) -> None:
         self.rows, self.sizes, self.axis = other.rows, other.sizes, other.axis
@@ -68,12 +72,28 @@ class Grown(list[Any]):
     def append(self, item: Any) -> None:
         self._fit(item)
         self.take(joined([self, single(item, self)]))
+        self.cut(last=True)
 
     def insert(self, place: Any, item: Any) -> None:
         if place != 0:
             raise UnwritableError("a list is written in the middle")
         self._fit(item)
         self.take(joined([single(item, self), self]))
+        self.cut(last=False)
+
+    def appendleft(self, item: Any) -> None:
+        self.insert(0, item)
+
+    def popleft(self) -> Any:
+        return self.pop(0)
+
+    def cut(self, *, last: bool) -> None:
+        """Not more than the limit: the last ones, or the first."""
+        if self.limit is None:
+            return
+        self._even()
+        length = _sym.sym_min(self.count, self.limit)
+        self.rows = self.rows.narrow(0, self.count - length if last else 0, length)
 
     def _fit(self, item: Any) -> None:
         """An item of another size makes it a list of different ones. torch would take for granted
@@ -101,14 +121,15 @@ class Grown(list[Any]):
             if items.axis != self.axis:
                 raise UnwritableError("two lists differ in the size of their items")
             self.take(joined([self, items]))
+            self.cut(last=True)
 
     def __add__(self, other: Any) -> Grown:
-        result = self.like(self.rows, self.sizes)
+        result = self.copy()
         result.extend(other)
         return result
 
     def __radd__(self, other: Any) -> Grown:
-        result = self.like(self.rows, self.sizes)
+        result = self.copy()
         for item in reversed(other):
             result.insert(0, item)
         return result
@@ -222,8 +243,7 @@ class Seen:
             return self.value
         if isinstance(self.value, _OTHERS):
             self.value.clear()
-            for item in self.keys or ():
-                (self.value.append if isinstance(self.value, deque) else self.value.add)(item)
+            self.value.update(self.keys or ())
         if self.inner is None:
             return self.value
         held = [one.restore() for one in self.inner]
@@ -231,8 +251,8 @@ class Seen:
             self.value.rows, *rest = held
             (self.value.axis,) = self.keys or (None,)
             self.value.sizes = rest[0] if rest else None
-        elif isinstance(self.value, list):
-            self.value[:] = held
+        elif isinstance(self.value, LISTS):
+            _refill(self.value, held)
         elif isinstance(self.value, dict):
             assert self.keys is not None
             self.value.clear()
@@ -247,14 +267,14 @@ class Sight:
         self._met: dict[int, Seen] = {}
 
     def seen(self, value: Any) -> Seen:
-        if isinstance(value, (list, dict)) and id(value) in self._met:
+        if isinstance(value, (*LISTS, dict)) and id(value) in self._met:
             return Seen(value, first=self._met[id(value)])
         found = Seen(value, number=len(self._met))
-        if isinstance(value, (list, dict)):
+        if isinstance(value, (*LISTS, dict)):
             self._met[id(value)] = found
         if isinstance(value, Grown):
             found.keys, found.inner = (value.axis,), tuple(map(Seen, value.parts))
-        elif type(value) is list or (isinstance(value, tuple) and type(value) is not torch.Size):
+        elif type(value) in LISTS or (isinstance(value, tuple) and type(value) is not torch.Size):
             found.inner = tuple(map(self.seen, value))
         elif isinstance(value, dict):
             found.keys, found.inner = tuple(value), tuple(map(self.seen, value.values()))
@@ -275,8 +295,13 @@ def rebuilt(old: Seen, held: list[Any], *, same: bool) -> Any:
         value.clear()
         value.update(zip(old.keys, held, strict=True))
     else:
-        value[:] = held
+        _refill(value, held)
     return value
+
+
+def _refill(value: Any, held: list[Any]) -> None:
+    value.clear()
+    value.extend(held)
 
 
 def same_value(a: Any, b: Any) -> bool:

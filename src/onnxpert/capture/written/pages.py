@@ -15,8 +15,9 @@ from torch import fx
 from torch.fx.experimental.symbolic_shapes import _constrain_range_for_size
 
 from onnxpert.capture.holder import Recorded
-from onnxpert.capture.rolling.scope import NestingRecorder, blank, storage, written_stores
+from onnxpert.capture.rolling.scope import NestingRecorder, blank, written_stores
 from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.core.storages import storage
 from onnxpert.core.types import GraphInput, InputKind, Location
 
 aten: Any = torch.ops.aten

@@ -22,6 +22,12 @@ from onnxpert.capture.written.syntax import (
     own,
     placed,
 )
+from onnxpert.capture.written.variables import (
+    changed_attributes,
+    declared_elsewhere,
+    local_names,
+    same_things,
+)
 
 _OPEN = frozenset(
     {
@@ -40,29 +46,17 @@ _OPEN = frozenset(
         "all",
         "list",
         "tuple",
+        "deque",
         "abs",
     }
 )
 # Also names of types, which is what they are where nobody calls them: `isinstance(x, (list, tuple))`.
 _TYPES = frozenset(
-    {"range", "int", "float", "bool", "enumerate", "zip", "reversed", "list", "tuple"}
+    {"range", "int", "float", "bool", "enumerate", "zip", "reversed", "list", "tuple", "deque"}
 )
+_ELSEWHERE = frozenset({"deque"})  # `collections.deque`
 _CALLERS = frozenset({"map", "filter"})  # of what they are given first
 _BEYOND = (ast.Await, ast.YieldFrom, ast.AsyncFor, ast.AsyncWith, ast.Global)
-_CHANGES = frozenset(
-    {
-        "append",
-        "extend",
-        "insert",
-        "pop",
-        "remove",
-        "clear",
-        "update",
-        "setdefault",
-        "reverse",
-        "add",
-    }
-)
 
 
 def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
@@ -86,11 +80,13 @@ class Flowing(ast.NodeTransformer):
         self._scopes: list[set[str]] = []
         self._first: list[str] = []  # parameter of each function around
         self._closures: dict[str, set[str]] = {}  # names in the functions inside, by their own
+        self._same: dict[str, set[str]] = {}  # names that may hold one thing
         self._called: set[ast.AST] = set()
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.body = Exits(self._numbers).function(node.body)
-        scope = _locals(node)
+        scope = local_names(node)
+        self._same |= same_things(node)
         self._scopes.append(scope)
         arguments = [*node.args.posonlyargs, *node.args.args]
         self._first.append(arguments[0].arg if arguments else "")
@@ -99,7 +95,7 @@ class Flowing(ast.NodeTransformer):
         self._first.pop()
         given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
         declared = sorted(
-            name for name in scope - given - _declared(node) if not name.startswith(MADE)
+            name for name in scope - given - declared_elsewhere(node) if not name.startswith(MADE)
         )
         # Variables of the function's, even where only a function inside assigns them.
         names: list[ast.stmt] = [
@@ -242,6 +238,11 @@ class Flowing(ast.NodeTransformer):
             return ast.copy_location(called("builtin", node), node)
         return node
 
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        opened = node.attr in _ELSEWHERE and node in self._called
+        made = self.generic_visit(node)
+        return ast.copy_location(called("builtin", made), node) if opened else made
+
     # ---- variables -------------------------------------------------------------------------
 
     def _state(self, node: ast.AST) -> list[str]:
@@ -249,11 +250,12 @@ class Flowing(ast.NodeTransformer):
         visible = set().union(*self._scopes)
         named = self._through_closures({p.id for p in ast.walk(node) if isinstance(p, ast.Name)})
         names = {name for name in named if name in visible and not _is_made(name)}
-        dotted = {text for part in ast.walk(node) for text in _changed_attributes(part, visible)}
+        dotted = {text for part in ast.walk(node) for text in changed_attributes(part, visible)}
         stop = stop_of(node) if isinstance(node, ast.stmt) else None
         return sorted(names | dotted | ({stop} if stop else set()))
 
     def _through_closures(self, names: set[str]) -> set[str]:
+        names = names.union(*(self._same.get(name, ()) for name in names))
         while True:
             more = names.union(*(self._closures.get(name, ()) for name in names))
             if more == names:
@@ -277,50 +279,6 @@ class Flowing(ast.NodeTransformer):
 
 def _is_made(name: str) -> bool:
     return name.startswith(MADE)
-
-
-def _locals(node: ast.FunctionDef) -> set[str]:
-    names = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
-    for part in own(node.body):
-        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
-            names.add(part.id)
-        elif isinstance(part, (ast.FunctionDef, ast.ClassDef)):
-            names.add(part.name)
-        elif isinstance(part, (ast.Import, ast.ImportFrom)):
-            names |= {(one.asname or one.name).partition(".")[0] for one in part.names}
-        elif isinstance(part, ast.ExceptHandler) and part.name:
-            names.add(part.name)
-        elif isinstance(part, ast.Nonlocal):
-            names |= set(part.names)
-        if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
-            names.add(part.name)
-    return names
-
-
-def _declared(node: ast.FunctionDef) -> set[str]:
-    """Names that must not be assigned at the top: of outer functions, and those defined there."""
-    found: set[str] = set()
-    for part in own(node.body):
-        if isinstance(part, ast.Nonlocal):
-            found |= set(part.names)
-    return found
-
-
-def _changed_attributes(part: ast.AST, visible: set[str]) -> Iterator[str]:
-    """`self.h = ...`, `self.seen.append(...)`, `self.table[k] = ...`"""
-    held: ast.AST | None = None
-    if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
-        held = part
-    elif isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
-        held = part.value
-    elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-        held = part.func.value if part.func.attr in _CHANGES else None
-    elif isinstance(part, ast.AugAssign):
-        held = part.target
-    text = ast.unparse(held) if isinstance(held, ast.Attribute) else ""
-    parts = text.split(".")
-    if text and all(map(str.isidentifier, parts)) and parts[0] in visible:
-        yield text
 
 
 def _stop(loop: ast.stmt) -> ast.expr:

@@ -12,6 +12,7 @@ import torch
 
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.held import (
+    LISTS,
     NUMBERS,
     UNDEFINED,
     Grown,
@@ -143,6 +144,7 @@ class Growing(Slot):
     rows: Look = field(init=False)
     old: Seen = field(default_factory=lambda: Seen(UNDEFINED))
     same: bool = False  # it is one list all along, and whoever knows it sees it grow
+    limit: int | None = None
 
     def __post_init__(self) -> None:
         sizes = list(self.item.sizes)
@@ -160,7 +162,7 @@ class Growing(Slot):
     def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:  # noqa: ARG002
         rows = next(tensors)
         sizes = next(tensors) if self.axis is not None else None
-        made = Grown(rows, number=self.number, axis=self.axis, sizes=sizes)
+        made = Grown(rows, number=self.number, axis=self.axis, sizes=sizes, limit=self.limit)
         if self.same:
             self.old.value.take(made)
         self.old.made = self.old.value if self.same else made
@@ -191,8 +193,9 @@ def retire(slot: Slot, value: Seen) -> None:
     if isinstance(slot, Many):
         for part, one in zip(slot.parts, value.inner or (), strict=False):
             retire(part, one)
-    elif isinstance(slot, Growing) and type(value.value) is list:
-        value.value[:] = [UNDEFINED]
+    elif isinstance(slot, Growing) and type(value.value) in LISTS:
+        value.value.clear()
+        value.value.append(UNDEFINED)
 
 
 # ---- how they are found --------------------------------------------------------------------
@@ -237,7 +240,7 @@ def _between(start: Seen, end: Seen, known: set[Any]) -> Slot:
         parts = [_between(x, y, known) for x, y in zip(start.inner, end.inner, strict=True)]
         unchanged = a is b and all(isinstance(part, Same) for part in parts)
         return Same(start) if unchanged else Many(start, parts, a is b)
-    if isinstance(a, list) and isinstance(b, list):
+    if isinstance(a, LISTS) and isinstance(b, LISTS):
         return _growing(start, end, known, None)
     if same_value(a, b):
         if start.keys != end.keys:
@@ -270,7 +273,7 @@ def _with_nothing(start: Seen, end: Seen, known: set[Any]) -> Slot:
         raise FirstTurnError("a variable is None at first and something else later")
     whole = end if start.value is UNDEFINED else start
     other = start if whole is end else end
-    if other.value is not UNDEFINED or isinstance(whole.value, (list, dict)):
+    if other.value is not UNDEFINED or isinstance(whole.value, (*LISTS, dict)):
         return Lost()
     return Many(whole, [_between(Seen(UNDEFINED), one, known) for one in whole.inner or ()])
 
@@ -283,7 +286,7 @@ def _is_alike(a: Seen, b: Seen) -> bool:
 
 def _many(slot: Many, start: Seen, end: Seen, known: set[Any]) -> Slot:
     if end.value is UNDEFINED or not _is_alike(slot.old, end):
-        if isinstance(slot.old.value, list) and isinstance(end.value, list):
+        if isinstance(slot.old.value, LISTS) and isinstance(end.value, LISTS):
             return _growing(start, end, known, None)
         return Lost()
     starts = start.inner
@@ -325,7 +328,7 @@ def _number(values: Sequence[Any]) -> One:
 
 
 def _growing(start: Seen, end: Seen, known: set[Any], slot: Growing | None) -> Slot:
-    if not isinstance(end.value, list):
+    if not isinstance(end.value, LISTS):
         return Lost()
     grown = [x for x in (start, end) if isinstance(x.value, Grown)]
     if grown and grown[-1].keys != (None,):
@@ -359,8 +362,17 @@ def _growing(start: Seen, end: Seen, known: set[Any], slot: Growing | None) -> S
 
 def _one_list(slot: Growing, start: Seen, end: Seen) -> Growing:
     slot.old = start
+    limits = {_limit(one.value) for one in (start, end) if one.value is not UNDEFINED}
+    if len(limits) > 1:
+        raise UnwritableError("a list takes the place of a deque")
+    (slot.limit,) = limits
     slot.same = isinstance(start.value, Grown) and start.value is end.value
     return slot
+
+
+def _limit(value: Any) -> int | None:
+    limit: int | None = getattr(value, "limit" if isinstance(value, Grown) else "maxlen", None)
+    return limit
 
 
 def _known_only(found: Look, known: set[Any]) -> Look:
