@@ -35,6 +35,21 @@ def in_step(x, mask):
     if frames // 50 != (frames + 20) // 50:
         return x + mask
     return x * mask
+
+def framed(x, mask):
+    coarse = pooled(torch.nn.functional.pad(x, (1, 1)))
+    if x.shape[1] // 4 != coarse.shape[1]:
+        x = torch.nn.functional.pad(x, (1, 2))
+    return torch.cat([pooled(x), coarse]) + mask.sum()
+
+def pooled(x):
+    return torch.nn.functional.max_pool1d(x[:, None], 4)[:, 0]
+
+def shifted(x, mask):
+    shift = 0 if min(x.shape) <= 4 else 2
+    if min(x.shape) < 4:
+        raise ValueError("smaller than a window")
+    return torch.roll(x, shift, 1) * mask
 """
 
 
@@ -83,6 +98,35 @@ def test_what_only_holds_far_from_the_example(library: ModuleType, tmp_path: Pat
     assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
     sizes = (239, 240, 399, 400, 639, 640, 830, 1040, 1199)
     agrees(model, path, *((torch.randn(2, n), torch.full((2, n), 3.0)) for n in sizes))
+
+
+def test_one_question_that_another_hangs_on(library: ModuleType, tmp_path: Path) -> None:
+    """That the lengths agree holds on the side that was taken, and not at the sizes of the other."""
+
+    class Framed(nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            return library.framed(x, mask)
+
+    model, path = Framed().eval(), tmp_path / "framed.onnx"
+    example = (torch.randn(2, 10), torch.ones(2))
+    shapes = {"x": {1: "length"}, "mask": None}
+    assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
+    agrees(model, path, *((torch.randn(2, n), torch.ones(2)) for n in (8, 9, 10, 11, 12, 13, 33)))
+
+
+def test_the_other_side_is_looked_for_nearby(library: ModuleType, tmp_path: Path) -> None:
+    """Of two sizes, either may be moved, and far from the example the model takes neither."""
+
+    class Shifted(nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            return library.shifted(x, mask)
+
+    model, path = Shifted().eval(), tmp_path / "shifted.onnx"
+    shapes = {"x": {0: "height", 1: "width"}, "mask": None}
+    example = (torch.randn(32, 33), torch.ones(1))
+    assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
+    sizes = ((4, 9), (9, 4), (5, 5), (4, 4), (33, 5))
+    agrees(model, path, *((torch.randn(size), torch.ones(1)) for size in sizes))
 
 
 def test_a_table_that_a_library_extends(library: ModuleType, tmp_path: Path) -> None:

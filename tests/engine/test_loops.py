@@ -94,6 +94,16 @@ class EverySecond(nn.Module):
         return torch.stack([x[:, t] * 2 for t in range(0, x.shape[1], 2)], 1)
 
 
+class InSteps(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        total = torch.zeros(3)
+        for t in range(0, x.shape[1], 2):
+            total = total * 0.5 + x[0, t]
+        for t in range(x.shape[1] - 1, -1, -3):
+            total = total - x[0, t] * t
+        return total
+
+
 class Enumerated(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         return torch.cat([step * (i + 1) for i, step in enumerate(x.unbind(1))], -1)
@@ -211,7 +221,7 @@ class Halves(nn.Module):
 SEQUENCES = [
     Recurrent, WritesByIndex, BothWays, LayersWithin, Growing, EverySecond, Enumerated,
     FromTheFirst, TwoAgo, LastDiffers, WhileOnSize, InItself, Windows, BestSoFar, Halves,
-    BroadcastStart, BestPath, WholeWindow,
+    BroadcastStart, BestPath, WholeWindow, InSteps,
 ]  # fmt: skip
 
 

@@ -47,6 +47,28 @@ class Parts(torch.nn.Module):
         return x * len(list(x.split(3)))
 
 
+class LastOfPairs(torch.nn.Module):
+    """A branch on a size, one side of which goes through the rows."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        last = x[0] * 0
+        if x.shape[0] > 5:
+            for index in range(0, x.shape[0], 2):
+                last = last * 0.5 + x[index]
+        return x + last
+
+
+class RowsOnOneWay(torch.nn.Module):
+    """Only one side of the inner branch knows how many rows there are."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[0] % 3 == 1:
+            return x + 1 if x.max() > 0 else x - 1
+        if x.sum() > 0:
+            return x * 2
+        return torch.stack([row * (index + 1) for index, row in enumerate(x)]) / x.shape[0]
+
+
 class Halves(torch.nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.sum() > 0:
@@ -55,7 +77,7 @@ class Halves(torch.nn.Module):
 
 
 @pytest.mark.parametrize("sign", [1, -1], ids=["other side", "own side"])
-@pytest.mark.parametrize("kind", [Blocks, Counts, Rows, Parts, Halves])
+@pytest.mark.parametrize("kind", [Blocks, Counts, Rows, Parts, LastOfPairs, RowsOnOneWay, Halves])
 def test_it_is_right_there_too(kind: type[torch.nn.Module], sign: int, tmp_path: Path) -> None:
     torch.manual_seed(0)
     model, path = kind().eval(), tmp_path / "m.onnx"
@@ -97,3 +119,28 @@ def test_a_range_that_only_the_file_has_is_a_warning(tmp_path: Path) -> None:
     )
     told = {each.rule: each for each in report.findings if each.severity is Severity.WARNING}
     assert "the file takes n of at least 4 and at most 6 only" in told["SHP203"].message
+
+
+class Windows(torch.nn.Module):
+    """Whole windows only, of which a short input has none; one of them is written."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        whole = x[:, : x.shape[1] // 4 * 4]
+        if whole.shape[1] == 0:
+            return x.new_zeros((x.shape[0], 2))
+        windows = whole.view(x.shape[0], whole.shape[1] // 4, 4, -1) * 2
+        windows[:, 0] += 1
+        return windows.sum((1, 2))
+
+
+@pytest.mark.parametrize("length", [3, 9])
+def test_a_side_that_is_empty_at_the_example(length: int, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, path = Windows().eval(), tmp_path / "m.onnx"
+    shapes = {"x": {0: "n", 1: "length"}}
+    assert onnxpert.export(model, (torch.rand(2, length, 2),), path, dynamic_shapes=shapes).ok
+    session = ort.InferenceSession(path)
+    for size in (1, 3, 4, 7, 8, 21):
+        x = torch.rand(3, size, 2)
+        (got,) = session.run(None, {"x": x.numpy()})
+        np.testing.assert_allclose(got, model(x).numpy(), rtol=1e-4, atol=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from pathlib import Path
 from typing import Any
 
@@ -72,17 +73,58 @@ class Growing(nn.Module):
         return (x @ self.seen.transpose(1, 2)).softmax(-1) @ self.seen
 
 
+class Steps(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = 0
+        self.warm = False
+        self.rates = {"decay": 0.5}
+
+    def forward(self, x: torch.Tensor) -> Any:
+        self.step += 1
+        y = x * self.step if self.warm else x - 1
+        self.warm = True
+        self.rates["decay"] *= 0.9
+        return y + self.rates["decay"]
+
+
+class Idle(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x: torch.Tensor) -> Any:
+        self.calls += 1
+        return x * 2
+
+
+class OnOneSide(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("held", torch.zeros(3))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        if x.sum() > 0:
+            self.held.add_(x)
+        else:
+            self.held = self.held * 0.5  # nothing, in the first call
+        return x + self.held
+
+
 CASES: list[Any] = [
     (Average, (1, 3), None, {"mean"}),
     (Counter, (3,), None, {"calls"}),
     (Streaming, (2, 2, 4), {0: "batch", 2: "time"}, {"cache"}),
     (Layers, (2, 3), {0: "batch"}, {"states.0", "states.1"}),
     (Growing, (1, 2, 4), {0: "batch", 1: "time"}, {"seen"}),
+    (Steps, (3,), None, {"step", "warm", "rates.decay"}),
+    (OnOneSide, (3,), None, {"held"}),
 ]
 
 
 @pytest.mark.parametrize(("kind", "shape", "dims", "names"), CASES)
 def test_calls_in_a_row(kind: Any, shape: Any, dims: Any, names: Any, tmp_path: Path) -> None:
+    torch.manual_seed(0)
     model, path = kind().eval(), tmp_path / "state.onnx"
     shapes = {"x": dims} if dims else None
     report = onnxpert.export(model, (torch.randn(shape),), path, dynamic_shapes=shapes, state="io")
@@ -133,19 +175,26 @@ def test_an_input_that_is_written_is_an_output(tmp_path: Path) -> None:
     assert not memory.any()
 
 
-class Steps(nn.Module):
+class Remote(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.step = 0
+        self.steps = collections.deque([torch.zeros(3)])
 
     def forward(self, x: torch.Tensor) -> Any:
-        self.step += 1
-        return x * self.step
+        self.steps.append(self.steps.pop() + x)
+        return self.steps[-1] * 2
 
 
-def test_a_number_of_pythons_is_no_state() -> None:
-    report = onnxpert.diagnose(Steps().eval(), (torch.randn(3),), state="io")
-    assert "STA305" in [finding.rule for finding in report.findings]
+def test_what_it_cannot_carry_is_not_offered_again() -> None:
+    report = onnxpert.diagnose(Remote().eval(), (torch.randn(3),), state="io")
+    (finding,) = [finding for finding in report.findings if finding.rule == "STA305"]
+    assert finding.help.startswith("make the state an argument of forward")
+
+
+def test_a_number_that_nothing_depends_on_is_no_state(tmp_path: Path) -> None:
+    path = tmp_path / "idle.onnx"
+    onnxpert.export(Idle().eval(), (torch.randn(3),), path, state="io")
+    assert onnxpert.Stateful(path).remembered == frozenset()
 
 
 def test_a_model_without_state_is_as_ever(tmp_path: Path) -> None:

@@ -56,7 +56,21 @@ def one_of_two(x: Tensor) -> Any:
     return chosen[0], a[0], b[0], other["k"], table["k"], count
 
 
-@pytest.mark.parametrize("function", [pushed_by_a_function, one_list_twice, one_of_two])
+def a_name_the_loop_does_not_say(x: Tensor) -> Any:
+    rows: list[Tensor] = []
+    same = rows
+    kept = {"rows": rows}
+    for i in range(x.shape[0]):
+        if x[i].sum() > 0:
+            rows.append(x[i])  # noqa: PERF401
+    same.append(x[0])
+    return torch.stack(kept["rows"]), len(same)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [pushed_by_a_function, one_list_twice, one_of_two, a_name_the_loop_does_not_say],
+)
 def test_a_change_shows_under_either_name(
     function: Callable[[Tensor], Any], tmp_path: Path
 ) -> None:

@@ -116,6 +116,8 @@ def test_nested_structures() -> None:
     assert dims(asked(*inputs, shapes=shapes)) == expected
     shapes["y"] = {"k": {0: "c"}, 7: {"a": {0: "d"}, "b": {0: "e"}}}
     assert dims(asked(*inputs, shapes=shapes)) == expected
+    shapes["y"] = {"k": {0: "c"}, 7: Pair({0: "d"}, {0: "e"})}
+    assert dims(asked(*inputs, shapes=shapes)) == expected
     flat = {"x_0": {0: "a"}, "x_1_0": {0: "b"}, "y_k": {0: "c"}, "y_7_a": {0: "d"}, "y_7_b": ["e"]}
     assert dims(asked(*inputs, shapes=flat)) == expected
 

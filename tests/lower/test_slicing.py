@@ -127,3 +127,15 @@ def test_splits_of_dynamic_sizes(call, opset):
     # As many pieces as in the example: more would be another graph.
     others = [(torch.randn(1, 3, 4),), (torch.randn(3, 4, 4),)]
     assert_same(call, torch.randn(2, 3, 4), dynamic=({0: "a", 1: "b"},), others=others, opset=opset)
+
+
+def test_steps_of_a_size():
+    def stepped(x):
+        n = x.shape[0]
+        square = torch.zeros(n, n)
+        square.view(-1)[:: n + 1] += 1
+        flat = torch.arange(n * n + 3)
+        return square, flat[::n], flat[2 :: n + 1], x.reshape(-1)[1 : n + 2 : n]
+
+    others = [(torch.randn(size, 4),) for size in (1, 2, 7)]
+    assert_same(stepped, torch.randn(5, 4), dynamic=({0: "n"},), others=others)

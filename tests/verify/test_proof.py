@@ -14,7 +14,7 @@ from torch import nn
 from onnxpert import targets
 from onnxpert.core.errors import UsageError
 from onnxpert.core.types import DimSpec, Verdict, Verified
-from onnxpert.verify import proof, verify
+from onnxpert.verify import allowance, verify
 
 ORT = targets.find("ort-cpu")
 BATCH = {"x": (torch.float32, ["batch", 4])}
@@ -386,9 +386,10 @@ def test_inputs_that_match_nothing_are_misuse(load: Any, linear_file: Path) -> N
         verify(load(torch.add, a=torch.ones(1), b=torch.ones(1)), linear_file, ORT)
 
 
-def test_time_ends_the_proof_but_not_before_a_size_and_values(
+def test_time_ends_the_proof_but_not_before_two_sizes_and_values(
     load: Any, linear: nn.Linear, linear_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proof, "BUDGET_SECONDS", -1.0)
+    monkeypatch.setattr(allowance, "SECONDS", -1.0)
     verified = verify(load(linear, x=torch.randn(2, 4)), linear_file, ORT)
-    assert [row.case for row in verified.rows] == ["example", "batch=3", "other values"]
+    assert [row.case for row in verified.rows] == ["example", "batch=3", "other values", "batch=1"]
+    assert verified.proven

@@ -27,3 +27,19 @@ def test_what_is_no_result_of_its_own_stays() -> None:
         x.zero_()
     assert torch.equal(seen, torch.zeros(3, 4))
     assert whole.tolist() == [1, 2, 3, 4]
+
+
+def test_wide_numbers_move_too_and_strides_stay() -> None:
+    x = torch.randn(3, 5, dtype=torch.float64).t()
+    with Tremor(0):
+        moved = x * 1
+    assert not torch.equal(moved, x)
+    assert torch.allclose(moved, x, rtol=1e-14, atol=0)
+    assert moved.stride() == x.stride()
+
+
+def test_more_elements_than_are_drawn() -> None:
+    x = torch.ones(1100, 1100)
+    with Tremor(0):
+        moved = x + 0
+    assert 0.6 < float((moved != x).float().mean()) < 0.7

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import logging
 import os
 import random
 import sys
@@ -50,6 +51,8 @@ def _watched() -> Iterator[tuple[Any, str, Deed, str]]:
     yield builtins, "open", Deed.FILE, "open"
     for name in _CHANCE:
         yield random, name, Deed.CHANCE, f"random.{name}"
+        if name in dir(random.Random):
+            yield random.Random, name, Deed.CHANCE, f"random.Random.{name}"
     numpy = sys.modules.get("numpy.random")
     for name in _NUMPY_CHANCE if numpy is not None else ():
         yield numpy, name, Deed.CHANCE, f"numpy.random.{name}"
@@ -58,6 +61,8 @@ def _watched() -> Iterator[tuple[Any, str, Deed, str]]:
     for home, name, what in _QUESTIONS:
         yield home, name, Deed.QUESTION, what
     yield type(os.environ), "__getitem__", Deed.ENVIRONMENT, "os.environ"
+    # Which is called of what is not filtered out.
+    yield logging.Logger, "_log", Deed.PRINT, "a logger"
 
 
 class Deeds:
@@ -69,6 +74,7 @@ class Deeds:
         self._paths = {id(part): name for name, part in root.named_modules()}
         self._seen: dict[tuple[Deed, str, str, int], Done] = {}
         self._assigned: dict[str, Location] = {}  # where it was given what it had at the end
+        self._advanced: dict[str, Location | None] = {}  # iterators that were asked for the next
         self._begun: set[str] = set()  # what was given an empty container, for others to fill
 
     @property
@@ -84,7 +90,13 @@ class Deeds:
         """All of it; `written` names the attributes that were found to have changed, `owners` the
         classes of those that are not the modules' own."""
         attributes = [self._attribute(name, owners) for name in written]
-        return (*self._seen.values(), *attributes)
+        advanced = [Done(Deed.ATTRIBUTE, name, at) for name, at in self._advanced.items()]
+        return (*self._seen.values(), *attributes, *advanced)
+
+    @property
+    def advanced(self) -> tuple[str, ...]:
+        """The attributes that are iterators, and were asked for what comes next."""
+        return tuple(self._advanced)
 
     def _attribute(self, name: str, owners: Owners) -> Done:
         """Where an attribute was assigned; where a container is changed, the source has to tell."""
@@ -107,8 +119,9 @@ class Deeds:
         return found or assigned
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """While on, everything of the kind is noted, and does what it always does."""
+    def watching(self, *, closely: bool = False) -> Iterator[None]:
+        """While on, everything of the kind is noted, and does what it always does; `closely` puts
+        others in the place of what strict torch.export, which reads bytecode, has to know."""
         modules = user_modules(self._root)
         held = of_code(self._root)
         with ExitStack() as stack:
@@ -116,6 +129,9 @@ class Deeds:
             stack.enter_context(forgetting(modules))
             self._watch_calls(stack, modules)
             self._dated(stack, modules)
+            if closely:
+                stack.enter_context(self._drawing(modules))
+                stack.enter_context(patch.object(builtins, "next", self._advancing()))
             stack.enter_context(patch.object(torch.nn.Module, "__setattr__", self._assigning()))
             yield
 
@@ -148,11 +164,63 @@ class Deeds:
     def _calling(self, plain: Callable[..., Any], deed: Deed, what: str) -> Callable[..., Any]:
         def seen(*args: Any, **kwargs: Any) -> Any:
             # The library's own look at the clock (a log has the time in it) decides nothing.
-            if _asked_by_user(directly=deed is Deed.CLOCK):
+            # `random.uniform` asks for a `Random.random` itself.
+            if _asked_by_user(directly=deed is Deed.CLOCK or what.startswith("random.Random")):
                 self.note(deed, what, location(user_frames(), self._running()))
             return plain(*args, **kwargs)
 
         return seen
+
+    @contextmanager
+    def _drawing(self, modules: list[ModuleType]) -> Iterator[None]:
+        """NumPy's generators, whose methods cannot be replaced: others in their place, on the same bits."""
+        numpy: Any = sys.modules.get("numpy.random")
+        if numpy is None:
+            yield
+            return
+        holders = [vars(part) for part in self._root.modules()] + [vars(one) for one in modules]
+        kept = [
+            (holder, name, value)
+            for holder in holders
+            for name, value in list(holder.items())
+            if type(value) is numpy.Generator
+        ]
+        kind = type("Generator", (numpy.Generator,), {"__getattribute__": self._looking_up()})
+        for holder, name, value in kept:
+            holder[name] = kind(value.bit_generator)
+        try:
+            yield
+        finally:
+            for holder, name, value in kept:
+                if isinstance(holder.get(name), kind):
+                    holder[name] = value
+
+    def _looking_up(self) -> Callable[..., Any]:
+        def look_up(generator: Any, name: str) -> Any:
+            if not name.startswith("_") and name != "bit_generator" and _asked_by_user():
+                place = location(user_frames(), self._running())
+                self.note(Deed.CHANCE, f"numpy.random.Generator.{name}", place)
+            return object.__getattribute__(generator, name)
+
+        return look_up
+
+    def _advancing(self) -> Callable[..., Any]:
+        """`next(self.steps)`: a counter that goes on from call to call."""
+        plain = builtins.next
+
+        def advance(iterator: Any, *default: Any) -> Any:
+            if _asked_by_user(directly=True):
+                self._stepped(iterator)
+            return plain(iterator, *default)
+
+        return advance
+
+    def _stepped(self, iterator: Any) -> None:
+        for path, part in self._root.named_modules():
+            for name, value in vars(part).items():
+                if value is iterator:
+                    what = f"{path}.{name}" if path else name
+                    self._advanced[what] = location(user_frames(), self._running())
 
     def _assigning(self) -> Callable[..., None]:
         plain = torch.nn.Module.__setattr__

@@ -19,6 +19,7 @@ from torch.fx.experimental.symbolic_shapes import (
 
 from onnxpert.capture.flat import fed
 from onnxpert.capture.inputs import traced_example
+from onnxpert.capture.reasoning import Frugal
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.subclasses import wear
 from onnxpert.core.dress import undressed
@@ -57,7 +58,11 @@ def enter(recorder: Recorder, index: int, leaf: InputLeaf) -> Any:
     # Of a tensor that is one number torch takes the example's value for a hint: it is data.
     fake.item_memo = None
     for axis, spec in leaf.dims:
-        _bound(fake.shape[axis], spec)
+        size: Any = fake.shape[axis]
+        _bound(size, spec)
+        alone = spec.asked and leaf.value.shape[axis] == 1 and isinstance(size, torch.SymInt)
+        if alone and isinstance(mode.shape_env, Frugal):
+            mode.shape_env.ones[size.node.expr] = 1
     recorder.placeholder(entry, fake, tensor)
     wear(fake, leaf.value)
     return fake

@@ -6,7 +6,7 @@ A function that gives NotImplemented leaves the call to torch, errors included."
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,10 +15,12 @@ from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from onnxpert.capture.alike import LIKE
 from onnxpert.capture.drawn import DRAWN
+from onnxpert.capture.open_sizes.broadcasting import broadcast
 from onnxpert.capture.open_sizes.cutting import cut
 from onnxpert.capture.open_sizes.packed import PACKED
 from onnxpert.capture.open_sizes.squeezing import squeezed, squeezed_dim, squeezed_dims
-from onnxpert.capture.open_sizes.viewing import flattened, reshaped, unflattened, viewed
+from onnxpert.capture.open_sizes.viewing import flattened, reshaped, unflattened, viewed, viewed_as
+from onnxpert.capture.out_arguments import written_out
 from onnxpert.capture.pooling import POOLED, for_each
 from onnxpert.capture.quantised.training import ROUNDING
 from onnxpert.capture.unlooked import UNLOOKED
@@ -378,7 +380,17 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.squeeze.dim: squeezed_dim,
     aten.squeeze.dims: squeezed_dims,
     aten.view.default: viewed,
+    aten.view_as.default: viewed_as,
     aten.reshape.default: reshaped,
     aten.flatten.using_ints: flattened,
     aten.unflatten.int: unflattened,
 }
+
+
+def faked(func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+    """What a call gives; NotImplemented leaves it to torch."""
+    make = FAKES.get(func)
+    out = NotImplemented if make is None else make(*args, **kwargs)
+    for general in (written_out, broadcast):
+        out = general(func, args, kwargs) if out is NotImplemented else out
+    return out

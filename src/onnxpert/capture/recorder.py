@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.autocast import Autocast
 from onnxpert.capture.custom import Custom, Mark
-from onnxpert.capture.fakes import FAKES
+from onnxpert.capture.fakes import faked
 from onnxpert.capture.index_ranges import settled_comparison
 from onnxpert.capture.inner import bodies
 from onnxpert.capture.open_sizes.derived import with_own_sizes
@@ -192,8 +192,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return out
 
     def _outcome(self, func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
-        make = FAKES.get(func)
-        out = NotImplemented if make is None else make(*args, **kwargs)
+        out = faked(func, args, kwargs)
         if out is not NotImplemented:
             return out
         key = self._outcomes.key(func, args, kwargs)

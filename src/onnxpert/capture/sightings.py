@@ -17,8 +17,9 @@ import torch
 from torch import fx
 from torch._ops import HigherOrderOperator
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from onnxpert.capture.answering import answered
 from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.entering import tensor_names
 from onnxpert.capture.flat import Flat, classes, fed, fed_copies, owner
@@ -26,17 +27,20 @@ from onnxpert.capture.holder import Recorded
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.pools import pools_at_once
 from onnxpert.capture.reads import condition
+from onnxpert.capture.size_questions import OpenSizes, joins_a_list, questions
 from onnxpert.capture.size_refusals import refusals
 from onnxpert.capture.state import untouched
 from onnxpert.capture.surroundings import module_paths
 from onnxpert.capture.unwritten import Unwritten, tensors
 from onnxpert.core.bodies import FunctionCall, is_custom, qualified
 from onnxpert.core.calls import calls
+from onnxpert.core.number_formats import formats
 from onnxpert.core.rarities import is_rare
 from onnxpert.core.source import location, ownership
 from onnxpert.core.storages import storage_if_any, written
 from onnxpert.core.surrounding import returned
 from onnxpert.core.types import (
+    Answer,
     Asked,
     Blocker,
     Captured,
@@ -56,6 +60,7 @@ _READS = frozenset({aten._local_scalar_dense.default, aten.is_nonzero.default, a
 _ARRAYS = frozenset({"numpy", "__array__", "tolist"})
 _INDEXING = frozenset({aten.index.Tensor, aten._unsafe_index.Tensor})
 _DIFFERENTIATING = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward)
+_ATTENTION = torch.nn.functional.scaled_dot_product_attention
 _USER = 3
 # Torch's own Python that asks on its own account: what a distribution is given, what a layer is.
 _ASKING = tuple(
@@ -87,6 +92,7 @@ def with_sightings(captured: Captured, blockers: Sequence[Blocker] = ()) -> Capt
         seen=(*others, *refusals(captured)),
         done=(*captured.done, *done),
         written=(*captured.written, *assigned),
+        answer=seen.answer,
     )
 
 
@@ -158,7 +164,7 @@ def _watched(loaded: Loaded, whole: Collection[Any]) -> Sights:
         stack.enter_context(torch.random.fork_rng([]))
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(suppress(Exception))  # what it raises has been told
-        stack.enter_context(deeds.watching())
+        stack.enter_context(deeds.watching(closely=True))
         stack.enter_context(module_paths(sights, module))
         stack.enter_context(pools_at_once())
         stack.enter_context(_closed(whole, sights))
@@ -166,12 +172,14 @@ def _watched(loaded: Loaded, whole: Collection[Any]) -> Sights:
         stack.enter_context(Unwritten(module))
         stack.enter_context(_Dispatched(sights))
         flat = Flat(loaded)
-        flat(*values)
+        sights.answer = answered(lambda: flat(*values), sights.formats)
         sights.others += _objects(loaded, flat.classes)
         if deeds.assigned or any(one.sight is Sight.WRITE for one in sights.others):
             flat(*sights.entered(loaded))  # `if self.best is None or score > self.best`
-    sights.written = tuple(changes.attributes)
+    sights.written = (*changes.attributes, *deeds.advanced)
     sights.done = deeds.done(changes.attributes, changes.owners)
+    if sights.done or sights.written or any(one.sight is Sight.WRITE for one in sights.others):
+        sights.answer = None
     return sights
 
 
@@ -183,6 +191,9 @@ class Sights:
         self.others: list[Sighting] = []
         self.done: tuple[Done, ...] = ()
         self.written: tuple[str, ...] = ()
+        self.answer: Answer | None = None
+        self.formats: set[torch.dtype] = set()  # floating ones
+        self.sizes = OpenSizes()
         self.modules = [""]  # which part of the model is running
         self.inside = 0  # in how many operators of somebody's own
         self._known: set[tuple[Any, ...]] = set()
@@ -193,6 +204,7 @@ class Sights:
             if (key := storage_if_any(tensor)) is not None and id(tensor) in named:
                 self._owners[key] = named[id(tensor)]
         self._given: list[list[Any]] = []  # kept, so that nothing else comes to lie in their memory
+        self._readers: set[tuple[str, str]] = set()  # the functions that read values: file, name
         self._left = False  # whether Python has values: what it makes tensors of may hold them
 
     def entered(self, loaded: Loaded) -> list[Any]:
@@ -202,6 +214,7 @@ class Sights:
             if isinstance(value, torch.Tensor) and (key := storage_if_any(value)) is not None:
                 self._decided.add(key)
                 self._owners[key] = InputKind.USER, leaf.name
+                self.sizes.entered(leaf, value)
         self._given.append(values)
         return values
 
@@ -211,11 +224,15 @@ class Sights:
 
     def read(self, asked: Asked) -> None:
         self._left = True
+        # With what is inside of a comprehension, the function that it is in.
+        self._readers.update((frame[0], frame[2]) for frame in user_frames()[-2:])
         self.note(asked, "")
 
     def called(self, func: Any, given: Any, out: Any) -> None:
         """An operator has run."""
         decided = self.is_decided(given) or _draws(func)
+        if _draws(func) and not _is_layers(func):
+            self.note(Sight.DRAW, str(func.overloadpacket.__name__))
         if func is aten.lift_fresh.default:
             decided = decided or self._left
         held = {storage_if_any(each) for each in tensors(given)}
@@ -232,13 +249,31 @@ class Sights:
                 self._decided.add(key)
             elif key is not None and key not in held:
                 self._decided.discard(key)  # memory that is used again
-        if decided and _is_sized_by_data(func, given[0]):
+        by_data = decided and _is_sized_by_data(func, given[0])
+        if by_data:
             self.note(Sight.SIZE, str(func.overloadpacket.__name__))
+        # A list is as long as what Python read before it was made has decided.
+        by_data = by_data or joins_a_list(func, self._readers)
+        self.sizes.called(func, given, out, by_data=by_data)
         if is_custom(func):
             if not _is_librarys(qualified(func)):
                 self.note(Sight.OPERATOR, qualified(func))
         elif is_rare(name := str(func.overloadpacket.__name__)):
             self.note(Sight.RARE, name.strip("_"))
+
+    def asked(self, func: Any, args: Any) -> None:
+        """Python is about to be told the size of a tensor, if that is what it asks for."""
+        for at in questions(func, args, self.sizes, self._place):
+            key = (Sight.QUESTION, at.file, at.line)
+            if key not in self._known:
+                self._known.add(key)
+                self.others.append(Sighting(Sight.QUESTION, "", at))
+
+    def _place(self) -> Location | None:
+        frames = user_frames()
+        if not frames or ownership(frames[-1][0]) != _USER or self.inside:
+            return None
+        return location(frames, self.modules[-1])
 
     def note(self, kind: Asked | Sight, name: str, owner: InputKind | None = None) -> None:
         frames = user_frames()
@@ -295,19 +330,48 @@ class _Calls(TorchFunctionMode):
     ) -> Any:
         if getattr(func, "__name__", "") in _ARRAYS and self._sights.is_decided(args[:1]):
             self._sights.read(Asked.NUMPY)
+        self._sights.asked(func, args)
+        if func is _ATTENTION and _masks_a_row(*args, **(kwargs or {})):
+            self._sights.note(Sight.MASKED, "")
         if func in _DIFFERENTIATING:
             self._sights.note(Sight.GRADIENT, func.__name__)
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        self._sights.formats.update(formats(func, result))
+        return result
+
+
+def _masks_a_row(*given: Any, attn_mask: Any = None, **_: Any) -> bool:
+    """Whether some position of an attention is left nothing to attend to."""
+    mask = given[3] if len(given) > 3 else attn_mask
+    if not isinstance(mask, torch.Tensor) or not mask.dim() or not mask.numel():
+        return False
+    with _disable_current_modes():  # it is nobody's question but ours
+        masked = mask.logical_not() if mask.dtype is torch.bool else mask.isneginf()
+        return bool(masked.all(-1).any())
 
 
 def _draws(func: Any) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(func, "tags", ())
 
 
+def _is_layers(func: Any) -> bool:
+    """Whether it is a dropout that draws, or an operator that computes and could drop."""
+    if "attention" in func.overloadpacket.__name__ or "dropout" in func.overloadpacket.__name__:
+        return True
+    frame = sys._getframe(2)
+    while frame is not None and ownership(frame.f_code.co_filename) != _USER:
+        if "dropout" in frame.f_code.co_name:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
 def _is_librarys(name: str) -> bool:
     """Whether an operator is that of a library, which is called as its operators are, or torch's."""
     namespace = name.partition("::")[0]
-    return namespace in sys.modules or namespace.startswith(("quantized", "torch", "_"))
+    module = sys.modules.get(namespace)
+    theirs = module is not None and ownership(getattr(module, "__file__", None) or "<>") != _USER
+    return theirs or namespace.startswith(("quantized", "torch", "_"))
 
 
 def _is_sized_by_data(func: Any, args: Any) -> bool:

@@ -1,20 +1,25 @@
 """Where the model itself raises when a size that was to vary does.
 
 A run that took such a size for a number only knows the first line that wanted one. The model, called
-with another size, tells which line cannot do without it."""
+with another size, tells which line cannot do without it; and which others, when what it meets there is
+cut or stretched to fit and the call goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.flat import Flat, fed, fed_copies, owner
+from onnxpert.capture.places import user_frames
 from onnxpert.capture.rolling.ties import Axis, frozen_axes
 from onnxpert.capture.state import untouched
 from onnxpert.capture.unwritten import Unwritten
-from onnxpert.core.source import of_exception, ownership
+from onnxpert.core.source import location, of_exception, ownership
 from onnxpert.core.types import Captured, Loaded, Location, Sight, Sighting
 
 _USER = 3
@@ -27,30 +32,87 @@ def refusals(captured: Captured) -> Iterator[Sighting]:
     axes = [one for one in axes if one.spec.asked and one.axis is not None]
     for root in dict.fromkeys(one.root for one in axes):
         group = [one for one in axes if one.root == root]
-        at = _refusal(loaded, group) if loaded is not None else None
-        if at is not None and ownership(at.file) == _USER:
-            for one in group:
-                yield Sighting(Sight.REFUSAL, f"{one.leaf.name}.{one.axis}", at)
+        for at in _refusals(loaded, group) if loaded is not None else ():
+            if ownership(at.file) == _USER:
+                for one in group:
+                    yield Sighting(Sight.REFUSAL, f"{one.leaf.name}.{one.axis}", at)
 
 
-def _refusal(loaded: Loaded, group: list[Axis]) -> Location | None:
+def _refusals(loaded: Loaded, group: list[Axis]) -> list[Location]:
     module = owner(loaded.module)
     if module is None or isinstance(module, torch.jit.ScriptModule):
-        return None
+        return []
     values = dict(zip((leaf.name for leaf in fed(loaded)), fed_copies(loaded), strict=True))
     for one in group:
         values[one.leaf.name] = _resized(values[one.leaf.name], one)
+    fitting = _Fitting()
     with (
         untouched(module, buffers=True),
         torch.no_grad(),
         torch.random.fork_rng([]),
         Unwritten(module),
+        fitting,
     ):
         try:
             Flat(loaded)(*values.values())
         except Exception as error:
-            return of_exception(error)
-    return None
+            last = of_exception(error)
+            return [*fitting.places.values(), *([last] if last is not None else [])]
+    return list(fitting.places.values())
+
+
+class _Fitting(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Makes the tensors fit of a call that raises, where changing a size or two is enough."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.places: dict[tuple[str, int], Location] = {}
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        try:
+            return func(*args, **kwargs)
+        except (RuntimeError, IndexError) as error:
+            at = location(user_frames())
+            if at is None:
+                raise
+            for given in _fitted(args):
+                with suppress(RuntimeError, IndexError):
+                    out = func(*given, **kwargs)
+                    self.places.setdefault((at.file, at.line), at)
+                    return out
+            raise error from None
+
+
+def _fitted(args: Any) -> Iterator[Any]:
+    """The arguments of a call with one size changed, or two of one tensor, to others that are there."""
+    flat, spec = pytree.tree_flatten(tuple(args))
+    slots = [
+        (place, axis)
+        for place, each in enumerate(flat)
+        for axis in range(each.dim() if isinstance(each, torch.Tensor) else 0)
+    ]
+    sizes = {
+        each.shape[axis]
+        for each in flat
+        if isinstance(each, torch.Tensor)
+        for axis in range(each.dim())
+    } - {0, 1}
+    pairs = [(a, b) for a in slots for b in slots if a[0] == b[0] and a[1] < b[1]]
+    # What came later in a call is more often the table or the mask.
+    for chosen in (*([slot] for slot in reversed(slots)), *reversed(pairs)):
+        for size in sorted(sizes):
+            changed = list(flat)
+            for place, axis in chosen:
+                changed[place] = _stretched(changed[place], axis, size)
+            yield pytree.tree_unflatten(changed, spec)
+
+
+def _stretched(tensor: torch.Tensor, axis: int, size: int) -> torch.Tensor:
+    index = torch.arange(size).clamp(max=max(tensor.shape[axis] - 1, 0))
+    return tensor.index_select(axis, index) if tensor.shape[axis] else tensor
 
 
 def _resized(value: Any, one: Axis) -> Any:

@@ -44,10 +44,10 @@ def _value(expr: Expr, sizes: Mapping[Expr, Any], done: dict[Expr, Any]) -> Any:
 def _worked_out(expr: Expr, sizes: Mapping[Expr, Any], done: dict[Expr, Any]) -> Any:
     if expr.is_Symbol:
         return sizes[expr]
-    if expr.is_number:
-        return int(expr) if expr.is_Integer else float(expr)
     if isinstance(expr, sympy.logic.boolalg.BooleanAtom):
         return bool(expr)
+    if not expr.args:  # a number; to ask a long expression whether it is one takes as long
+        return int(expr) if expr.is_Integer else float(expr)
     parts = [_value(part, sizes, done) for part in expr.args]
     apply = _on_arrays().get(expr.func)
     if apply is None:

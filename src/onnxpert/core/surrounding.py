@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ from onnxpert.core.types import Location, replace
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
+@functools.lru_cache(maxsize=4096)  # the calls of a loop are on few lines
 def loops_around(file: str, line: int) -> tuple[int, ...]:
     """The lines of the `for`s that a line is in, outermost first, within its function."""
     found: list[int] = []
@@ -43,6 +45,32 @@ def gone_through(definition: Location | None, name: str) -> Location | None:
         ):
             return _at(definition, looped.lineno)
     return None
+
+
+def uses(definition: Location | None, path: str) -> Iterator[Location]:
+    """The lines of a function, by the place of its `def`, that read an argument, or what is reached in
+    it by a path: `task`, `options["dt"]`, `config.top`; not those that only ask whether it is there."""
+    wanted = ast.dump(ast.parse(path, mode="eval").body) if _is_written(path) else ""
+    asked: set[ast.AST] = set()
+    lines: dict[int, None] = {}
+    for node in _own(_function(definition) or ast.Pass()):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            asked.add(node.left)
+        if isinstance(node, ast.expr) and node not in asked and ast.dump(node) == wanted:
+            lines[node.lineno] = None
+    for line in lines:
+        at = _at(definition, line)
+        if at is not None:
+            yield at
+
+
+def _is_written(path: str) -> bool:
+    """Whether a path could stand in a program: one through an object of torch's own may not."""
+    try:
+        ast.parse(path, mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 def returned(definition: Location | None) -> Location | None:

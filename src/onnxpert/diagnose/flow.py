@@ -169,19 +169,32 @@ def boundary(captured: Captured) -> Iterator[tuple[str, str, Any]]:
 
 
 _GIVEN = (InputKind.USER, InputKind.PARAMETER)
+_FLOATS = frozenset({"float64", "float32", "float16", "bfloat16"})
+
+
+def given_floats(captured: Captured) -> set[str]:
+    """The dtypes that a model is in: of its inputs; of its weights where none of those is a float."""
+    placeholders = [node for node in captured.root.graph.nodes if node.op == "placeholder"]
+    pairs = list(zip(placeholders, captured.inputs, strict=True))
+    for kind in _GIVEN:
+        dtypes = {dtype_of(node) for node, entry in pairs if entry.kind is kind} & _FLOATS
+        if dtypes:
+            return dtypes
+    return set()
+
+
+def dtype_of(node: fx.Node) -> str:
+    return str(getattr(node.meta.get("val"), "dtype", "")).removeprefix("torch.")
 
 
 def beginnings(captured: Captured, dtype: str) -> Iterator[Location]:
     """The lines where a model that is given nothing of a dtype begins to compute in it."""
 
     def has(node: fx.Node) -> bool:
-        return str(getattr(node.meta.get("val"), "dtype", "")) == f"torch.{dtype}"
+        return dtype_of(node) == dtype
 
     nodes = list(captured.root.graph.nodes)
-    placeholders = [node for node in nodes if node.op == "placeholder"]
-    pairs = zip(placeholders, captured.inputs, strict=True)
-    given = [node for node, entry in pairs if entry.kind in _GIVEN]
-    if not given or any(map(has, given)):
+    if dtype in given_floats(captured):
         return
     for node in nodes:
         at = of_meta(node.meta) if node.op == "call_function" and has(node) else None

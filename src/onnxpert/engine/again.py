@@ -57,7 +57,7 @@ def _looked_at_closer(
     doubts = doubted(walk.captured, loaded, lowered, crossed)
     if doubts:
         return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]
-    if not loaded.doubted and _has_other_sides(walk, loaded, verified):
+    if _has_other_sides(walk, loaded, verified):
         return replace(loaded, thorough=True)  # type: ignore[no-any-return]
     if not loaded.as_written and _flows_otherwise(walk, loaded, lowered, verified, crossed):
         return replace(loaded, as_written=True)  # type: ignore[no-any-return]
@@ -134,12 +134,18 @@ def _flows_otherwise(
     if not isinstance(captured, Captured) or not (captured.branches or captured.inferred):
         return False
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
-    return bool(failed) and not crossed
+    by_rounding = verified.sway is not None  # whichever way it flows
+    return bool(failed) and not crossed and not by_rounding
+
+
+def may_have_other_sides(captured: object, loaded: Loaded) -> bool:
+    """Whether a library asked about sizes, and only the example's side was looked at."""
+    return isinstance(captured, Captured) and captured.left_open and not loaded.thorough
 
 
 def _has_other_sides(walk: Walk, loaded: Loaded, verified: Verified) -> bool:
-    """Whether a library asked about sizes, and the file is wrong at others than the example's."""
-    if not isinstance(walk.captured, Captured) or not walk.captured.left_open or loaded.thorough:
+    """Whether the file is wrong at other sizes than the example's, on such a side."""
+    if not may_have_other_sides(walk.captured, loaded):
         return False
     example = next((row.sizes for row in verified.rows), {})
     return any(row.verdict is Verdict.FAIL and row.sizes != example for row in verified.rows)

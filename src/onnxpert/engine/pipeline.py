@@ -28,6 +28,7 @@ from onnxpert.diagnose import diagnose
 from onnxpert.engine.again import (
     after_a_proof,
     holds_nan,
+    may_have_other_sides,
     with_constants,
     with_less_offered,
     without_numbers,
@@ -304,6 +305,7 @@ def _proven(walk: Walk, loaded: Loaded, path: Path) -> None:
                 captured=walk.captured if isinstance(walk.captured, Captured) else None,
                 computed_in=walk.request.precision or walk.narrower,
                 undetermined=walk.request.undetermined == "allow",
+                provisional=may_have_other_sides(walk.captured, loaded),
             )
         notes.append(f"{len({row.case for row in walk.verified.rows})} cases")
 

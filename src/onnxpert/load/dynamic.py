@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from inspect import Signature
 from typing import Any
@@ -197,6 +198,10 @@ def _node(wish: Any, node: Leaf | Branch, inputs: Inputs, wishes: Wishes) -> Non
         for leaf in leaves_of(node):
             if leaf.is_tensor or leaf.is_int:
                 _leaf(wish, leaf, inputs, wishes)
+    elif dataclasses.is_dataclass(wish) and not isinstance(wish, type):
+        # As the input itself is made: `Batch({0: "batch"}, None)`.
+        fields = {field.name: getattr(wish, field.name) for field in dataclasses.fields(wish)}
+        _mapping(fields, node, inputs, wishes)
     else:
         _bad(node.path, f"is a {node.kind} of {len(node.keys)}", wish, (inputs, wishes))
 

@@ -15,6 +15,11 @@ from onnxpert.core.types import DimSpec, InputLeaf, Loaded, StateLeaf
 from onnxpert.load.copies import copied
 from onnxpert.load.remembered import Place, remembered
 
+_FACTORS = (
+    -1.0,
+    3.0,
+)  # of the example's values: a model may change what it holds on a side of a branch
+
 
 def exposed(loaded: Loaded) -> Loaded:
     """The same model with its state as inputs and outputs; as it is, where it has none.
@@ -22,6 +27,7 @@ def exposed(loaded: Loaded) -> Loaded:
     It is called a few times to see what a call leaves behind, and put back as it was. A model that
     does not run on its example has no state to find, and is diagnosed as it is."""
     module = getattr(loaded.module, "__self__", loaded.module)
+    loaded = dataclasses.replace(loaded, exposed=True)
     if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
         return loaded
     try:
@@ -55,6 +61,7 @@ class _Observation:
             second, _ = self._call(self._example())
             twice = remembered(self.module)
             memory.restore()
+            elsewhere = self._changed_elsewhere(memory)
             others = [(spec, shift, self._at(size)) for spec, shift, size in self._sizes()]
         finally:
             memory.restore()
@@ -62,12 +69,33 @@ class _Observation:
         places = []
         for name, (place, value) in once.items():
             old = before[name][1] if name in before else None
+            if name not in twice or (old is None and place.number is not None):
+                continue
             unchanged = old is not None and _same(old, value) and _same(value, twice[name][1])
-            if name not in twice or unchanged or not (matters or place.is_buffer):
+            if name not in elsewhere and (unchanged or not (matters or place.is_buffer)):
                 continue
             dims = self._dims(name, value, twice[name][1], others)
             places.append((place, *self._leaf(name, value, twice[name][1], old, dims)))
         return _Found(tuple(places), arguments)
+
+    def _changed_elsewhere(self, memory: Memory) -> set[str]:
+        """What is changed by a call on other values, where those make a difference to a second one."""
+        found: set[str] = set()
+        for factor in _FACTORS:
+            try:
+                before = remembered(self.module)
+                first, _ = self._call(self._example(factor))
+                once = remembered(self.module)
+                second, _ = self._call(self._example(factor))
+            except Exception:  # values that the model does not take say nothing
+                continue
+            finally:
+                memory.restore()
+            for name, (place, value) in once.items():
+                changed = name in before and not _same(before[name][1], value)
+                if changed and (place.is_buffer or not _alike(first, second)):
+                    found.add(name)
+        return found
 
     def _leaf(
         self,
@@ -117,8 +145,9 @@ class _Observation:
 
     # ---- calls -----------------------------------------------------------------------------
 
-    def _example(self) -> list[Any]:
-        return [copied(leaf.value) for leaf in self.loaded.leaves]
+    def _example(self, factor: float = 1) -> list[Any]:
+        values = [copied(leaf.value) for leaf in self.loaded.leaves]
+        return [_scaled(value, factor) for value in values] if factor != 1 else values
 
     def _call(self, values: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
         given = [v.clone() if isinstance(v, torch.Tensor) else v for v in values]
@@ -222,10 +251,10 @@ class _Explicit(torch.nn.Module):
         given, written = state
         before = [place.read() for place in places]
         for place, value in zip(places, given, strict=True):
-            place.write(value.clone())
+            place.take(value)
         try:
             outputs = call(*args, **kwargs)
-            after = [place.read() for place in places]
+            after = [place.tensor() for place in places]
         finally:
             for place, value in zip(places, before, strict=True):
                 place.write(value)
@@ -233,7 +262,16 @@ class _Explicit(torch.nn.Module):
 
 
 def _tensors(seen: Mapping[str, tuple[Place, torch.Tensor]]) -> list[torch.Tensor]:
-    return [value for _, value in seen.values()]
+    """Without the numbers: one that only counts calls makes no other tensors, or it shows in them."""
+    return [value for place, value in seen.values() if place.number is None]
+
+
+def _scaled(value: Any, factor: float) -> Any:
+    if isinstance(value, torch.Tensor) and value.dtype.is_floating_point:
+        return value * factor
+    if isinstance(value, torch.Tensor) and value.dtype is torch.bool:
+        return ~value if factor < 0 else value
+    return value
 
 
 def _alike(a: Sequence[Any], b: Sequence[Any]) -> bool:

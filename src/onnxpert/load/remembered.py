@@ -1,4 +1,4 @@
-"""The tensors that a model holds and may change: buffers, attributes, and what those contain."""
+"""The tensors and numbers that a model holds and may change: buffers, attributes, what those contain."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ import torch
 
 _OWN = frozenset({"_parameters", "_buffers", "_modules", "training"})
 _ABSENT = object()
+_NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where a tensor is held: an attribute of a module, or an item of the list or dict in it."""
+    """Where one is held: an attribute of a module, or an item of the list or dict in it."""
 
     module: torch.nn.Module
     attribute: str
     key: Any = _ABSENT  # of a container
     is_buffer: bool = False
+    number: torch.dtype | None = None  # a Python number, and its type as a tensor
 
     @property
     def _table(self) -> dict[str, Any]:
@@ -42,6 +44,13 @@ class Place:
         else:
             self._table[self.attribute] = value
 
+    def tensor(self) -> Any:
+        value = self.read()
+        return value if self.number is None else torch.scalar_tensor(value, dtype=self.number)
+
+    def take(self, tensor: torch.Tensor) -> None:
+        self.write(tensor.clone() if self.number is None else tensor.item())
+
 
 def _item(container: Any, key: Any) -> Any:
     if isinstance(container, dict):
@@ -61,8 +70,8 @@ def _with_item(container: Any, key: Any, value: Any) -> Any:
 
 
 def remembered(module: torch.nn.Module) -> dict[str, tuple[Place, torch.Tensor]]:
-    """Every such tensor by its name, copied as it is now."""
-    return {name: (place, place.read().detach().clone()) for name, place in _places(module)}
+    """Each of them by its name, copied as it is now."""
+    return {name: (place, place.tensor().detach().clone()) for name, place in _places(module)}
 
 
 def _places(module: torch.nn.Module) -> Iterator[tuple[str, Place]]:
@@ -73,11 +82,16 @@ def _places(module: torch.nn.Module) -> Iterator[tuple[str, Place]]:
         for name, value in vars(part).items():
             if name in _OWN or name.endswith(("_hooks", "_hooks_with_kwargs")):
                 continue
-            if isinstance(value, torch.Tensor):
-                yield prefix + name, Place(part, name)
+            if _is_kept(value):
+                yield prefix + name, Place(part, name, number=_NUMBERS.get(type(value)))
             for key, item in _items(value):
-                if isinstance(item, torch.Tensor):
-                    yield f"{prefix}{name}.{key}", Place(part, name, key)
+                if _is_kept(item):
+                    number = _NUMBERS.get(type(item))
+                    yield f"{prefix}{name}.{key}", Place(part, name, key, number=number)
+
+
+def _is_kept(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) or type(value) in _NUMBERS
 
 
 def _items(value: Any) -> Iterable[tuple[Any, Any]]:

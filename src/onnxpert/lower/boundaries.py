@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from onnxpert.lower.symbols import Expr
 _UNSAID = ("ToFloat", "Identity")
 _SAID = {"TruncToInt": "int", "OpaqueUnaryFn_": "", "FloorToInt": "floor", "CeilToInt": "ceil"}
 _MOST_TRIED = 6
+_MOST_NEAR = 4  # more
 _MOST = 48
 _FAR = 1024  # from the example's size: so far one is looked for at which it does not hold
 _LARGEST = 4096  # a size beyond this is tried near the example's only: the run may cost a lot
@@ -23,26 +25,33 @@ _LARGEST = 4096  # a size beyond this is tried near the example's only: the run 
 def boundaries(
     captured: Captured, names: Mapping[Expr, str], environment: Any
 ) -> tuple[Boundary, ...]:
-    """For each assumption on named sizes, the smallest sizes at which it does not hold.
+    """For each assumption on named sizes, the smallest sizes at which it does not hold, and the nearest
+    to the example's: a model that refuses the one may take the other.
 
     Two with the same sizes are tried once, and of many only the first."""
-    found: list[Boundary] = []
+    assumed = list(itertools.islice(_assumptions(captured, names, environment), _MOST))
+    violations: list[list[dict[str, int]]] = [[] for _ in assumed]
     tried: set[tuple[tuple[str, int], ...]] = set()
-    for expr, guard in _assumptions(captured, names, environment):
-        violations: list[dict[str, int]] = []
-        for sizes in _violations(expr, environment) if len(tried) < _MOST_TRIED else ():
-            named = {names[symbol]: size for symbol, size in sizes.items()}
-            key = tuple(sorted(named.items()))
-            if key not in tried and len(tried) < _MOST_TRIED:
-                tried.add(key)
-                violations.append(named)
-        condition = _renamed(expr, {s: sympy.Symbol(names[s]) for s in expr.free_symbols})
-        involved = tuple(dict.fromkeys(names[s] for s in sorted(expr.free_symbols, key=str)))
-        told = Guard(_shown(condition), involved, guard.location)
-        found += [Boundary(sizes, told, condition, guard.expr) for sizes in violations or [{}]]
-        if len(found) >= _MOST:
-            break
-    return tuple(found)
+    for most, violated in ((_MOST_TRIED, _smallest), (_MOST_TRIED + _MOST_NEAR, _nearest)):
+        for own, (expr, _) in zip(violations, assumed, strict=True):
+            for sizes in violated(expr, environment) if len(tried) < most else ():
+                named = {names[symbol]: size for symbol, size in sizes.items()}
+                key = tuple(sorted(named.items()))
+                if key not in tried and len(tried) < most:
+                    tried.add(key)
+                    own.append(named)
+    return tuple(
+        Boundary(sizes, told, condition, guard.expr)
+        for own, (expr, guard) in zip(violations, assumed, strict=True)
+        for told, condition in [_told(expr, guard, names)]
+        for sizes in own or [{}]
+    )
+
+
+def _told(expr: Expr, guard: Guard, names: Mapping[Expr, str]) -> tuple[Guard, Expr]:
+    condition = _renamed(expr, {s: sympy.Symbol(names[s]) for s in expr.free_symbols})
+    involved = tuple(dict.fromkeys(names[s] for s in sorted(expr.free_symbols, key=str)))
+    return Guard(_shown(condition), involved, guard.location), condition
 
 
 def _renamed(expr: Expr, names: Mapping[Expr, Expr]) -> Expr:
@@ -72,13 +81,17 @@ def witnesses(
     fussy = [expr for expr in assumed if expr.atoms(sympy.Function) or isinstance(expr, sympy.Eq)]
     symbols = sorted({s for expr in fussy for s in expr.free_symbols}, key=str)
     hints = {s: _hint(environment, s) for s in symbols}
+    told = [expr for expr in assumed if expr.free_symbols <= hints.keys()]
     found: list[Mapping[str, int]] = []
     for symbol in symbols[:4]:
         hint = hints[symbol]
-        for sizes in (range(hint + 1, 4 * hint + 9), range(hint - 1, 0, -1)):
-            for size in sizes:
+        for sizes in (np.arange(hint + 1, 4 * hint + 9), np.arange(hint - 1, 0, -1)):
+            held = np.full(len(sizes), fill_value=True)
+            for expr in told:
+                held &= holding(expr, {**hints, symbol: sizes})
+            for size in sizes[held].tolist():
                 values = {**hints, symbol: size}
-                if not any(holds(expr, values) is False for expr in assumed):
+                if not any(holds(expr, values) is False for expr in told):
                     found.append({names[symbol]: size})
                     break
     return tuple(found)
@@ -106,23 +119,34 @@ def _shown(condition: Expr) -> str:
     return text
 
 
-def _violations(expr: Expr, environment: Any) -> Iterator[dict[Expr, int]]:
+def _smallest(expr: Expr, environment: Any) -> Iterator[dict[Expr, int]]:
     """The smallest; and of what is rounded, which may hold and not hold by turns, the nearest to the
     example's size too: a file that is right at the one need not be at the other."""
+    kinds = (False, True) if _is_rounded(expr) else (False,)
+    yield from _violations(expr, _with_its_limit(expr), environment, kinds)
+
+
+def _nearest(expr: Expr, environment: Any) -> Iterator[dict[Expr, int]]:
+    """Those next to the example's, be it the limit itself."""
+    yield from _violations(expr, expr, environment, (True,))
+
+
+def _violations(
+    expr: Expr, looked_for: Expr, environment: Any, nearest_first: Sequence[bool]
+) -> Iterator[dict[Expr, int]]:
     hints = {symbol: _hint(environment, symbol) for symbol in expr.free_symbols}
     for symbol in sorted(hints, key=str):
         hint = hints[symbol]
         near = np.arange(max(hint - _FAR, 1), hint + _FAR)
         sizes = np.union1d(np.arange(1, _LARGEST + 1), near)
-        held = holding(_with_its_limit(expr), {**hints, symbol: sizes})
-        found = sizes[~held].tolist()
-        nearest = sorted(found, key=lambda size: abs(size - hint)) if _is_rounded(expr) else []
-        for ordered in (found, nearest):
-            named = ({**hints, symbol: size} for size in ordered)
+        found = sizes[~holding(looked_for, {**hints, symbol: sizes})]
+        for nearest in nearest_first:
+            ordered = found[np.argsort(abs(found - hint), kind="stable")] if nearest else found
+            named = ({**hints, symbol: size} for size in ordered.tolist())
             first = next((sizes for sizes in named if holds(expr, sizes) is False), None)
             if first is not None:
                 yield first
-        if found:
+        if len(found):
             return
 
 

@@ -13,6 +13,7 @@ from torch._ops import OpOverload
 from onnxpert.core.storages import storage, written
 
 _MOVES = (torch.ops.aten.resize_, torch.ops.aten.resize_as_, torch.ops.aten.set_)
+_RESHAPES = (torch.ops.aten.view.default, torch.ops.aten.reshape.default)
 _REGION = torch.ops.higher_order.wrap_with_set_grad_enabled
 
 
@@ -128,7 +129,7 @@ def _replay(root: Any, found: dict[fx.Node, Any], given: Mapping[fx.Node, Any]) 
             found[node] = written[0] if len(written) == 1 else tuple(written)
         elif _makes_views(node.target):
             args, kwargs = fx.map_arg((node.args, node.kwargs), lambda n: _value(n, found))
-            found[node] = node.target(*args, **kwargs)
+            found[node] = node.target(*_as_found(node, args), **kwargs)
         else:
             found[node] = node.meta.get("val")
         inner = region(root, node) if node.op == "call_function" else None
@@ -136,6 +137,14 @@ def _replay(root: Any, found: dict[fx.Node, Any], given: Mapping[fx.Node, Any]) 
             _replay(inner, found, {a: found[b] for a, b in entries(inner, node)})
             results = next(reversed(inner.graph.nodes)).args[0]
             found[node] = fx.map_arg(results, lambda n: found[n])
+
+
+def _as_found(node: fx.Node, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A view with the size in it that the capture found for -1: nobody can tell it of what is empty
+    at the example, as a side of a branch may be that is for other sizes."""
+    if node.target in _RESHAPES and "val" in node.meta and len(args) > 1:
+        return (args[0], list(node.meta["val"].shape), *args[2:])
+    return args
 
 
 def _value(node: fx.Node, found: Mapping[fx.Node, Any]) -> Any:

@@ -18,7 +18,12 @@ NARROWEST = 24  # columns; a line of code cropped further says nothing
 DOTS = "..."
 MOST_VALUES = 8  # inputs or outputs listed by name; a model with a cache has a hundred
 
-_VERDICTS = {Verdict.PASS: Role.GOOD, Verdict.FAIL: Role.BAD, Verdict.REFUSED: Role.WARN}
+_VERDICTS = {
+    Verdict.PASS: Role.GOOD,
+    Verdict.FAIL: Role.BAD,
+    Verdict.REFUSED: Role.WARN,
+    Verdict.SKIPPED: Role.WARN,
+}
 _ROLES = {Severity.ERROR: Role.BAD, Severity.WARNING: Role.WARN, Severity.INFO: Role.INFO}
 
 

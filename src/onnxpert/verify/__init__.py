@@ -27,6 +27,7 @@ def verify(
     captured: Captured | None = None,
     computed_in: str = "",
     undetermined: bool = False,
+    provisional: bool = False,
 ) -> Verified:
     """Compare the file at `path`, from whatever exporter, with the model and example of `loaded`.
 
@@ -34,7 +35,8 @@ def verify(
     was asked (or, where nothing was, of what the file promises) are left out. Those named in `far` are
     also tried as large as a second of the model's time allows. `randomness` is what
     is known of the part that chance has; with `captured`, both sides of its branches are looked for.
-    With `undetermined`, what torch leaves open may be chosen by the file.
+    With `undetermined`, what torch leaves open may be chosen by the file; with `provisional`, a
+    failure at another size than the example's leads to another file, and is not looked into.
     What the model or the runtime do is in the result. Raises UsageError when there is no such
     file, when its inputs cannot be matched with the example, or when the runtime is missing."""
     from onnxpert.verify.proof import prove
@@ -50,6 +52,7 @@ def verify(
         captured=captured,
         computed_in=computed_in,
         undetermined=undetermined,
+        provisional=provisional,
     )
     if not loaded.states or not verified.rows:
         return verified

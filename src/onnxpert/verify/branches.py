@@ -10,9 +10,11 @@ from typing import Any, TypeAlias
 import torch
 from torch import fx
 
+from onnxpert.core.calls import calls
 from onnxpert.core.types import Branch, BranchTaken, Captured, InputKind
+from onnxpert.verify.allowance import Allowance
 from onnxpert.verify.cases import turned
-from onnxpert.verify.inputs import Case, Inputs
+from onnxpert.verify.inputs import Case, Inputs, Values
 from onnxpert.verify.patience import Patience
 from onnxpert.verify.walk import Walk
 
@@ -25,6 +27,9 @@ def has_branches(captured: Captured | None) -> bool:
     return captured is not None and any(
         "branch" in node.meta or "loop" in node.meta for node in captured.root.graph.nodes
     )
+
+
+_RECURRENT = frozenset({"aten.lstm", "aten.gru", "aten.rnn_tanh", "aten.rnn_relu"})
 
 
 class Sides:
@@ -43,6 +48,15 @@ class Sides:
         if resized:
             self._elsewhere |= taken
         return bool(new)
+
+    @property
+    def recur(self) -> bool:
+        """Whether there are recurrent layers, whose kernels make a number of a NaN: a side that such a
+        number takes is nobody's fault."""
+        names = {
+            str(getattr(node.target, "overloadpacket", "")) for node in calls(self._captured.root)
+        }
+        return not names.isdisjoint(_RECURRENT)
 
     @property
     def all_elsewhere(self) -> bool:
@@ -74,11 +88,13 @@ class Sides:
         return tuple(BranchTaken(b, True in sides, False in sides) for b, sides in found.values())
 
 
-def further(inputs: Inputs, sides: Sides, seed: int) -> Iterator[Case]:
-    """Cases that take a side no other took, as long as there is one."""
+def further(inputs: Inputs, sides: Sides, seed: int, allowance: Allowance) -> Iterator[Case]:
+    """Cases that take a side no other took, as long as there is one, and time to look for it."""
     for case in turned(inputs):
-        if sides.all_taken():
+        if sides.all_taken() or allowance.is_spent:
             return
+        if case.values is Values.NAN and sides.recur:
+            continue
         values = inputs.build(case, seed)
         names = [leaf.name for leaf in inputs.loaded.leaves]
         if sides.note(dict(zip(names, values, strict=True))):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from onnxpert.verify.inputs import LONE, Case, Inputs, Values, is_lone
 
 MOST_CASES = 8
+FEWEST_SIZES = 2  # beside the example's
 MOST_ATTEMPTS = 24  # a model that refuses most sizes shall not keep us for ever
 EXAMPLE = "example"
 OTHER_VALUES = "other values"
@@ -24,6 +25,7 @@ class Wish:
     """Something a proof should show, and the ways to show it: the first that the model takes."""
 
     ways: tuple[Case, ...]
+    always: bool = False  # however long the model takes
 
 
 def example(inputs: Inputs) -> Case:
@@ -35,7 +37,8 @@ def given(inputs: Inputs) -> tuple[Wish, ...]:
     found = []
     for index, values in enumerate(inputs.loaded.examples):
         name = f"{EXAMPLE} {index + 2}"
-        found.append(Wish((Case(name, inputs.sizes_of(values), Values.EXAMPLE, index),)))
+        case = Case(name, inputs.sizes_of(values), Values.EXAMPLE, index)
+        found.append(Wish((case,), always=True))
     return tuple(found)
 
 
@@ -159,7 +162,17 @@ def _moved(inputs: Inputs, case: Case, change: Mapping[str, int]) -> Case:
 
 
 def wishes(inputs: Inputs) -> Iterator[Wish]:
-    """All that is worth trying beside the example, what matters most first."""
+    """All that is worth trying beside the example, what matters most first; other values and a few
+    other sizes always."""
+    sizes = 0
+    for wish in filter(lambda wish: wish.ways, _wishes(inputs)):
+        resized = wish.ways[0].sizes != inputs.example
+        sizes += resized
+        first = sizes <= FEWEST_SIZES if resized else wish.ways[0].name == OTHER_VALUES
+        yield replace(wish, always=first)
+
+
+def _wishes(inputs: Inputs) -> Iterator[Wish]:
     ladders = [_Ladder(name, inputs) for name in inputs.example]
     varying = [ladder for ladder in ladders if ladder.larger or ladder.smaller]
     if varying:

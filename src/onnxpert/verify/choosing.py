@@ -29,11 +29,13 @@ def settlings(
 ) -> Iterator[Settling]:
     """First among equals, then what roundings decide, then both; at last as far as roundings move
     what decides in the model itself, which is asked only if nothing less explains the file."""
-    yield Settling()
+    equals = Settling()
+    yield equals
     values = deciding(feeds)
     if values:
         yield Settling(Digits(values), equals=False)
-        yield Settling(Digits(values))
+        if equals.met:
+            yield Settling(Digits(values))
         yield Settling(Digits(values, reference.leeway(leaves)))
 
 

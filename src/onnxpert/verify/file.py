@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     import onnx
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 SMALL_BYTES = 1024
 RANGE_PREFIX = "onnxpert.dim."
 
+Dims: TypeAlias = tuple[int | str | None, ...]
 # Field numbers of onnx.proto.
 MODEL_GRAPH = 7
 GRAPH_INITIALIZER = 5
@@ -26,7 +27,7 @@ class FileInput:
 
     name: str
     dtype: str
-    dims: tuple[int | str | None, ...]
+    dims: Dims
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class FileFacts:
     inputs: tuple[FileInput, ...]
     outputs: tuple[str, ...]
     ranges: Mapping[str, tuple[int, int | None]]  # symbol -> lowest and highest size
+    shapes: Mapping[str, Dims] = field(default_factory=dict)  # of the outputs
 
 
 def read(path: Path) -> onnx.ModelProto:
@@ -74,19 +76,20 @@ def facts(model: onnx.ModelProto) -> FileFacts:
             for entry in model.metadata_props
             if entry.key.startswith(RANGE_PREFIX)
         },
+        {value.name: _dims(value) for value in model.graph.output},
     )
 
 
 def _input(value: onnx.ValueInfoProto) -> FileInput:
     import onnx
 
-    tensor = value.type.tensor_type
-    dims: list[int | str | None] = []
-    for dim in tensor.shape.dim:
-        kind = dim.WhichOneof("value")
-        dims.append(None if kind is None else getattr(dim, kind))
-    dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
-    return FileInput(value.name, dtype, tuple(dims))
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type).name
+    return FileInput(value.name, dtype, _dims(value))
+
+
+def _dims(value: onnx.ValueInfoProto) -> Dims:
+    kinds = [(dim, dim.WhichOneof("value")) for dim in value.type.tensor_type.shape.dim]
+    return tuple(None if kind is None else getattr(dim, kind) for dim, kind in kinds)
 
 
 def _range(text: str) -> tuple[int, int | None]:

@@ -10,15 +10,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Patience(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Raises TimeoutError at the first call of torch's after so many seconds."""
+    """Raises TimeoutError at the first call of torch's after so many seconds of this thread's own."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._end = time.monotonic() + seconds
+        self._end = time.thread_time() + seconds
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if time.monotonic() > self._end:
+        if time.thread_time() > self._end:
             raise TimeoutError("the model does not come to an end")
         return func(*args, **(kwargs or {}))

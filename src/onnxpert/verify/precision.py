@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from onnxpert.core.number_formats import formats
 from onnxpert.core.tolerance import tolerance
-
-# Under autocast there are half-precision products inside of these, whatever they give.
-_WITH_PRODUCTS = frozenset({"bilinear", "gru", "gru_cell", "lstm", "lstm_cell"})
 
 
 class Watch(TorchFunctionMode):
@@ -29,12 +27,8 @@ class Watch(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        if torch.is_autocast_enabled("cpu") and func.__name__ in _WITH_PRODUCTS:
-            self.seen.add(torch.get_autocast_dtype("cpu"))
         result = func(*args, **(kwargs or {}))
-        for value in result if isinstance(result, tuple) else (result,):
-            if isinstance(value, torch.Tensor) and value.is_floating_point():
-                self.seen.add(value.dtype)
+        self.seen.update(formats(func, result))
         return result
 
 

@@ -38,6 +38,7 @@ class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._digits = digits
         self._equals = equals
         self.made: set[Choice] = set()
+        self.met = False  # whether there was anything to settle
         self.place: Location | None = None
 
     def __torch_dispatch__(
@@ -56,6 +57,7 @@ class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
         known = _SETTLED.get(func) if self._equals else None
         if known is None:
             return result
+        self.met = True
         kind, settle = known
         chosen = settle(result, *args, **given)
         if any(not torch.equal(a, b) for a, b in zip(chosen, result, strict=True)):

@@ -6,6 +6,7 @@ file can be told right from wrong by it. The operators are those below autograd 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,14 +14,21 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _ROUNDINGS = 4  # of a sum: each of its terms has one of its own
+_DRAWN = 1_000_003  # a prime: no size goes round with it
 
 
 class Tremor(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Moves every result by a few roundings, up or down."""
+    """Moves every result by a few roundings, up or down.
+
+    To draw for each element takes longer than the model: the same draws serve all results, each from
+    a place of its own."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._generator = torch.Generator().manual_seed(seed)
+        self._places = random.Random(seed)
+        generator = torch.Generator().manual_seed(seed)
+        self._ways = torch.randint(-1, 2, (_DRAWN,), generator=generator, dtype=torch.float64)
+        self._factors: dict[torch.dtype, torch.Tensor] = {}
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
@@ -29,6 +37,14 @@ class Tremor(TorchDispatchMode):  # type: ignore[no-untyped-call]
         moves = isinstance(out, torch.Tensor) and out.is_floating_point() and args
         if not moves or func.is_view or func._schema.is_mutable or out.is_quantized:
             return out
-        ways = torch.randint(-1, 2, out.shape, generator=self._generator, dtype=torch.int8)
-        least = _ROUNDINGS * torch.finfo(out.dtype).eps
-        return torch.where(ways == 0, out, out * (1 + least * ways).to(out.dtype))
+        return out * self._drawn(out.dtype, out.numel()).view(out.shape).to(out.device)
+
+    def _drawn(self, dtype: torch.dtype, count: int) -> torch.Tensor:
+        place = self._places.randrange(_DRAWN)
+        factors = self._factors.get(dtype)
+        if factors is None or len(factors) < place + count:
+            least = _ROUNDINGS * torch.finfo(dtype).eps
+            rounds = (place + count) // _DRAWN + 1
+            factors = (1 + least * self._ways).to(dtype).repeat(rounds)
+            self._factors[dtype] = factors
+        return factors[place : place + count]

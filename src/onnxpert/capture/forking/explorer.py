@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from onnxpert.capture.forking.fixing import fixed_aside
 from onnxpert.capture.forking.flattening import FlatScope, without_reads
 from onnxpert.capture.forking.joining import SidesDifferError, joined
 from onnxpert.capture.forking.meeting import alike, meet
@@ -30,6 +31,7 @@ from onnxpert.capture.forking.paths import (
 from onnxpert.capture.forking.runs import Record, Run, Runs, TooManyPathsError
 from onnxpert.capture.forking.traces import Asked, Expr, Look, Number, Step, UnlikeError, steps_in
 from onnxpert.capture.forking.union import woven
+from onnxpert.capture.guards import assuming
 from onnxpert.core.source import location, of_exception
 from onnxpert.core.types import Captured, Loaded, Precondition, replace
 
@@ -46,7 +48,7 @@ def forked(
     loaded: Loaded, record: Record, otherwise: Callable[[Loaded], Captured | None] | None = None
 ) -> Captured:
     """The model with every side of its branches; without any, what one run recorded. `otherwise` is
-    asked first where one run has shown that there will be many."""
+    asked first where one run has shown that there will be many, or one side is for one size only."""
     runs = Runs(loaded, record)
     first = runs.completed((), runs.first)
     if isinstance(first, Exception):
@@ -58,6 +60,18 @@ def forked(
         found = otherwise(loaded)
         if found is not None:
             return found
+    return _whole(loaded, runs, plain, otherwise)
+
+
+def _whole(
+    loaded: Loaded,
+    runs: Runs,
+    plain: Captured,
+    otherwise: Callable[[Loaded], Captured | None] | None,
+) -> Captured:
+    """All the ways in one graph; where that cannot be and only sizes decide, that of the example, which
+    has its assumptions on sizes among its guards."""
+    first = runs.all()[0]
     about_sizes = not any(asked.question.about_data for asked in first.asked)
     if about_sizes and recurses(one.question for one in first.asked):
         return plain  # each size has its own depth
@@ -68,9 +82,15 @@ def forked(
         if not about_sizes:
             raise
         logger.debug("not forked", exc_info=True)
-        return plain  # its assumptions on sizes are among its guards
-    whole = woven(loaded, first, part, explorer)
-    return replace(whole, plain=plain if about_sizes else None, left_open=plain.left_open)  # type: ignore[no-any-return]
+        return plain
+    aside = fixed_aside(runs)
+    found = otherwise(loaded) if aside and otherwise is not None else None
+    if found is None and aside and about_sizes:
+        return plain
+    if found is None:
+        found = assuming(woven(loaded, first, part, explorer), aside)
+        found = replace(found, plain=plain if about_sizes else None, left_open=plain.left_open)
+    return found
 
 
 def _is_intricate(first: Run) -> bool:

@@ -237,6 +237,12 @@ class Runs:
                 found[symbol] = sympy.Integer(int(size))
         return found
 
+    def symbols(self, run: Run) -> dict[Expr, int]:
+        """The sizes of a run by their symbols."""
+        return {
+            symbol: run.sizes[key] for key, symbol in self._symbols.items() if symbol is not None
+        }
+
     def sizes(self, run: Run, number: int) -> Sizes | None:
         """Sizes at which a question about sizes, and if it can be only that one, has another answer."""
         known = {key: symbol for key, symbol in self._symbols.items() if symbol is not None}

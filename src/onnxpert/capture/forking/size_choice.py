@@ -125,10 +125,7 @@ class Choice:
             roots.setdefault(axis.root, []).append(axis)
         moved = [r for r, group in roots.items() if {self._of(a) for a in group} & asked]
         numbers = {abs(int(n)) for e, _ in wanted for n in e.atoms(sympy.Integer)}
-        ladders = [
-            self._ladder(roots[root], now, numbers, wanted[-1:] if len(moved) == 1 else ())
-            for root in moved
-        ]
+        ladders = [self._ladder(roots[root], now, numbers, wanted[-1:]) for root in moved]
         for chosen in itertools.product(*ladders):
             sizes = dict(now)
             for root, value in zip(moved, chosen, strict=True):

@@ -25,6 +25,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils._sympy.functions import FloorDiv
 
+from onnxpert.capture.open_sizes.nothing import correction
 from onnxpert.capture.reasoning import Frugal
 from onnxpert.core.source import ownership
 
@@ -74,10 +75,12 @@ def _len(value: Any) -> Any:
 def _chosen(symbolic: Callable[..., Any], one: Any, other: Any) -> Any:
     """One of the two themselves, where what is known of them tells which."""
     if _is_at_most(one, other):
-        return other if symbolic is torch.sym_max else one
-    if _is_at_most(other, one):
-        return one if symbolic is torch.sym_max else other
-    return symbolic(one, other)
+        found = other if symbolic is torch.sym_max else one
+    elif _is_at_most(other, one):
+        found = one if symbolic is torch.sym_max else other
+    else:
+        return symbolic(one, other)
+    return found + correction(found, one, other, max if symbolic is torch.sym_max else min)
 
 
 def _is_at_most(one: Any, other: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import sympy
 import torch
-from torch.utils._sympy.functions import FloorDiv
+from torch.utils._sympy.functions import FloorDiv, Max
 
 from onnxpert.capture.reasoning import Frugal, expression, has_quotient, hint_of
 
@@ -24,6 +24,10 @@ Expr: TypeAlias = Any  # sympy.Expr
 def viewed(input: Tensor, size: Sequence[Any]) -> Any:
     """aten.view; NotImplemented where there are no quotients, or where torch has to say no."""
     return _reshaped(input, list(size), copies=False)
+
+
+def viewed_as(input: Tensor, other: Tensor) -> Any:
+    return _reshaped(input, list(other.shape), copies=False)
 
 
 def reshaped(input: Tensor, shape: Sequence[Any]) -> Any:
@@ -55,6 +59,8 @@ def unflattened(input: Tensor, dim: int, sizes: Sequence[Any]) -> Any:
 
 def _reshaped(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
     old = list(input.shape)
+    if any(hint_of(size) is None for size in (*old, *sizes)):
+        return _of_data(input, sizes)
     if not any(has_quotient(expression(size)) for size in (*old, *sizes)):
         return NotImplemented
     new = _completed(sizes, old)
@@ -68,6 +74,39 @@ def _reshaped(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
     if strides is not None:
         return input.as_strided(new, strides, input.storage_offset())
     return input.new_empty(new) if copies else NotImplemented
+
+
+def _of_data(input: Tensor, new: list[Any]) -> Any:
+    """A view at sizes that only the data know, where the expressions say that it is one; what lies
+    in one piece torch can tell by itself."""
+    runs: list[tuple[Expr, Expr, Any]] = []  # how many elements, the stride of all, of the last axis
+    for size, stride in zip(reversed(input.shape), reversed(input.stride()), strict=True):
+        length, step = expression(size), _bare(expression(stride))
+        if runs and step == runs[-1][1]:
+            runs[-1] = (runs[-1][0] * length, sympy.expand(step * length), runs[-1][2])
+        elif length != 1:
+            runs.append((length, sympy.expand(step * length), stride))
+    left, strides = list(new), list[Any]()
+    for length, _, stride in runs if len(runs) > 1 else ():
+        count = sympy.Integer(1)
+        while left and sympy.expand(count - length) != 0:
+            size = left.pop()
+            strides.append(stride)
+            stride, count = stride * size, count * expression(size)
+        if sympy.expand(count - length) != 0:
+            return NotImplemented
+    if left or len(runs) < 2:
+        return NotImplemented
+    return input.as_strided(new, strides[::-1], input.storage_offset())
+
+
+def _bare(stride: Expr) -> Expr:
+    """As it is where there are elements: torch has strides of at least one for what is empty."""
+    whole = stride.replace(
+        lambda part: isinstance(part, (Max, sympy.Max)) and sympy.Integer(1) in part.args,
+        lambda part: type(part)(*(one for one in part.args if one != 1)),
+    )
+    return sympy.expand(whole)
 
 
 def _completed(sizes: list[Any], old: Sequence[Any]) -> list[Any] | None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import sympy
 import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -96,11 +97,20 @@ def impatient(recorder: Recorder, loaded: Loaded) -> Iterator[None]:
 
     def look() -> None:
         axes = frozen_axes(loaded, recorder.inputs, recorder.graph)
+        known = _equal_to(getattr(recorder.fake_mode.shape_env, "questions", ()))
+        axes = [one for one in axes if _example(one) not in known]
         if any(_example(one) >= _LONG for one in axes):
             raise LongLoopError(axes, recorder.graph)
 
     recorder.watch = look
     yield
+
+
+def _equal_to(questions: Iterable[Any]) -> set[int]:
+    """The numbers that a run was asked about, and are sizes in it: `n == 256` is a side of one size."""
+    answered = [one.condition if one.answer else ~one.condition for one in questions]
+    sides = [side for one in answered if isinstance(one, sympy.Eq) for side in one.args]
+    return {int(side) for side in sides if side.is_Integer}
 
 
 def _example(one: Axis) -> int:

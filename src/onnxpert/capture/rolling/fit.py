@@ -25,10 +25,14 @@ class Formula:
     divisor: int = 1
 
     def at(self, lengths: Sequence[Any]) -> Any:
-        total: Any = 0
+        # `(n + 1) // 2 - 1` for `(n - 1) // 2`: so two that are one are seen to be.
+        offsets = {powers: factor for factor, powers in self.terms}
+        whole, rest = divmod(offsets.get((), 0), self.divisor)
+        total: Any = rest
         for factor, powers in self.terms:
-            total = total + factor * math.prod(lengths[i] for i in powers)
-        return total if self.divisor == 1 else total // self.divisor
+            if powers:
+                total = total + factor * math.prod(lengths[i] for i in powers)
+        return total // self.divisor + whole if self.divisor > 1 else total + whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,11 @@ class Walker:
             if found is None:
                 raise
             return found
+        except TypeError as error:
+            found = self._written(loaded) if _is_about_key(error) else None
+            if found is None:
+                raise
+            return found
         return self._freed(loaded, captured) or captured
 
     def _freed(self, loaded: Loaded, captured: Captured) -> Captured | None:
@@ -146,6 +151,11 @@ class Walker:
 
     def _in(self, loaded: Loaded, mode: FakeTensorMode) -> Captured:
         return record(loaded, self.name, self.around, lambda _, *rest: Recorder(mode, *rest))
+
+
+def _is_about_key(error: TypeError) -> bool:
+    """A number that is not there as the key of a dictionary."""
+    return "unhashable" in str(error) and "Sym" in str(error)
 
 
 def record(

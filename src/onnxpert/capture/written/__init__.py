@@ -21,6 +21,7 @@ from onnxpert.capture.flat import Flat, fed_copies, owner
 from onnxpert.capture.higher_order import as_python
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.state import untouched
+from onnxpert.capture.written.absences import UnaskedError
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.flow import Flow
 from onnxpert.capture.written.lists import WrittenLists
@@ -51,18 +52,31 @@ def _written(loaded: Loaded, record: Record) -> Captured:
     module = owner(loaded.module)
     if isinstance(module, torch.jit.ScriptModule):
         raise UnwritableError("TorchScript has no Python to rewrite")
-    with untouched(module, buffers=True), running() as codes:
+    with untouched(module, buffers=True), running() as ran:
         Flat(loaded)(*fed_copies(loaded))
+    codes, found = ran.first(), None
     for _ in range(_MOST_ROUNDS):
         try:
-            return _rewritten(loaded, record, replacements(codes))
-        except GuardOnDataDependentSymNode as error:
+            found = _rewritten(loaded, record, replacements(codes))
+            # Of many functions that decide something, those that do by a size show only now.
+            more = ran.at(guard.location for guard in found.guards) - codes
+        except (GuardOnDataDependentSymNode, UnaskedError) as error:
             # What one function finds out, another one may ask about.
-            more = asker(error)
-            if more is None or more in codes:
+            one = asker(error)
+            more = set() if one is None else {one} - codes
+            if not more and found is None:
                 raise
-            codes.add(more)
-    raise UnwritableError("many functions ask what only the data know")
+        except UnwritableError:
+            if found is None:
+                raise
+            logger.debug("written but for what decides by a size", exc_info=True)
+            break
+        if not more:
+            break
+        codes |= more
+    if found is None:
+        raise UnwritableError("many functions ask what only the data know")
+    return found
 
 
 def _rewritten(loaded: Loaded, record: Record, new: Mapping[FunctionType, CodeType]) -> Captured:

@@ -14,8 +14,10 @@ from torch.fx.experimental.symbolic_shapes import (
     statically_known_true,
 )
 
+from onnxpert.capture.guards import keep_in_mind
 from onnxpert.capture.places import user_frames
-from onnxpert.capture.written import sequences
+from onnxpert.capture.reasoning import has_quotient
+from onnxpert.capture.written import choices, sequences
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.functions import Functions, flag
 from onnxpert.capture.written.held import UNDEFINED, Grown
@@ -91,6 +93,20 @@ class Flow:
         except TypeError:  # a name of the model's own, and what it holds has no hash
             return function
 
+    def item(self, held: Any, place: Any) -> Any:
+        """`held[place]`."""
+        if not choices.is_open(held, place):
+            return held[place]
+        missing = "KeyError" if isinstance(held, dict) else "IndexError: list index out of range"
+        self._assume(missing)
+        return choices.picked(held, place, self.chosen)
+
+    def got(self, held: Any, *args: Any) -> Any:
+        """`held.get(...)`."""
+        if type(held) is dict and len(args) in (1, 2) and isinstance(args[0], torch.SymInt):
+            return choices.found(held, args[0], args[1] if args[1:] else None, self.chosen)
+        return held.get(*args)
+
     # ---- truth -----------------------------------------------------------------------------
 
     def truth(self, value: Any) -> Any:
@@ -109,8 +125,10 @@ class Flow:
         return value
 
     def _truth_of_tensor(self, value: torch.Tensor) -> Any:
-        if value.numel() != 1 or (known := self.recorder.known(value)) is not None:
-            return bool(value) if value.numel() != 1 else bool(known)
+        if value.numel() != 1:
+            return bool(value)
+        if (known := self.recorder.known(value)) is not None:
+            return self.truth(known)  # which may be about a size
         value = self.recorder._stand_in(value)
         if value.dtype is not torch.bool:
             value = value != 0
@@ -132,7 +150,23 @@ class Flow:
         truth = self.truth(value)
         if isinstance(truth, bool):
             return not truth
-        return truth.logical_not() if isinstance(truth, torch.Tensor) else _sym.sym_not(truth)
+        if isinstance(truth, torch.SymBool):
+            return _sym.sym_not(truth)
+        made = truth.logical_not()
+        for answer in (True, False):
+            self.recorder.absences.follows(made, answer, truth, not answer)
+        return made
+
+    def absent(self, value: Any) -> Any:
+        """`value is None`."""
+        found = self.recorder.absences.is_none(self.given(value))
+        if isinstance(found, bool):
+            return found
+        truth, when = found
+        return truth if when else self.negated(truth)
+
+    def present(self, value: Any) -> Any:
+        return self.negated(self.absent(value))
 
     def both(self, *parts: Function) -> Any:
         return self.in_turn(parts, True)
@@ -159,7 +193,9 @@ class Flow:
                 return not goes_on
 
             sides = (asked, settled) if goes_on else (settled, asked)
-            return self._branch(truth, sides, Variables(*_NOTHING))
+            found = self._branch(truth, sides, Variables(*_NOTHING))
+            self.recorder.absences.follows(found, goes_on, truth, goes_on)
+            return found
         return value
 
     def chosen(self, test: Any, yes: Function, no: Function) -> Any:
@@ -171,11 +207,14 @@ class Flow:
             return
         if truth is False:
             raise AssertionError(text())
-        at = location(user_frames(), self.recorder.modules[-1])
         said = text()
         said = said if isinstance(said, str) else "AssertionError"
-        said = said if said.startswith("AssertionError") else f"AssertionError: {said}"
-        self.preconditions.append(Precondition(True, said, at, at))
+        self._assume(said if said.startswith("AssertionError") else f"AssertionError: {said}")
+
+    def _assume(self, text: str) -> None:
+        """The model raises at this line for some inputs, and the file does not."""
+        at = location(user_frames(), self.recorder.modules[-1])
+        self.preconditions.append(Precondition(True, text, at, at))
 
     # ---- statements ------------------------------------------------------------------------
 
@@ -240,6 +279,12 @@ class Flow:
 
         # To torch no size is zero, and it would say that there is a first turn.
         unsure = isinstance(found.count, torch.SymInt)
+        if (
+            unsure
+            and has_quotient(found.count.node.expr)
+            and not free_unbacked_symbols(found.count)
+        ):
+            keep_in_mind(found.count > 1)  # blocks: a proof wants more than one
         go = torch.scalar_tensor(found.count) > 0 if unsure else self.truth(more())
         for _ in range(_MOST_TURNS):
             if go is False:

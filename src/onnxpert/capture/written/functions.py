@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from onnxpert.capture.open_sizes.nothing import correction
 from onnxpert.capture.written import sequences
 from onnxpert.capture.written.held import SYMBOLS, Grown
 from onnxpert.capture.written.sequences import Steps, steps
@@ -125,13 +126,19 @@ class Functions:
         many = list(values[0]) if len(values) == 1 else list(values)
         if options or not any(isinstance(one, (torch.Tensor, *SYMBOLS)) for one in many):
             return plain(*values, **options)
+        # What a tensor holds may be a size: `max(padding, extra)`, both computed by torch.
+        sizes = [self._flow.recorder.known(one) for one in many if isinstance(one, torch.Tensor)]
+        if sizes and all(isinstance(size, (int, torch.SymInt)) for size in sizes):
+            found = iter(sizes)
+            many = [next(found) if isinstance(one, torch.Tensor) else one for one in many]
         best = many[0]
         for other in many[1:]:
             if isinstance(best, torch.Tensor) or isinstance(other, torch.Tensor):
                 better = other < best if plain is builtins.min else other > best
                 best = self._flow.chosen(better, lambda o=other: o, lambda b=best: b)
             else:
-                best = symbolic(best, other)
+                found = symbolic(best, other)
+                best = found + correction(found, best, other, plain)
         return best
 
 

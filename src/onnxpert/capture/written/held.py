@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -45,8 +45,10 @@ class Grown(list[Any]):
         axis: int | None = None,
         sizes: torch.Tensor | None = None,
         limit: int | None = None,
+        noted: Callable[[Iterable[Any]], None] = lambda _: None,
     ) -> None:
         super().__init__()
+        self.noted = noted  # is told what is put into it, which is copied
         self.rows = rows
         self.number = number  # its items are Python's numbers
         self.axis = axis
@@ -62,7 +64,14 @@ class Grown(list[Any]):
         return [self.rows] if self.sizes is None else [self.rows, self.sizes]
 
     def like(self, rows: torch.Tensor, sizes: torch.Tensor | None = None) -> Grown:
-        return Grown(rows, number=self.number, axis=self.axis, sizes=sizes, limit=self.limit)
+        return Grown(
+            rows,
+            number=self.number,
+            axis=self.axis,
+            sizes=sizes,
+            limit=self.limit,
+            noted=self.noted,
+        )
 
     def take(self, other: Grown) -> None:
         self.rows, self.sizes, self.axis = other.rows, other.sizes, other.axis
@@ -71,6 +80,7 @@ class Grown(list[Any]):
 
     def append(self, item: Any) -> None:
         self._fit(item)
+        self.noted([item])
         self.take(joined([self, single(item, self)]))
         self.cut(last=True)
 
@@ -78,6 +88,7 @@ class Grown(list[Any]):
         if place != 0:
             raise UnwritableError("a list is written in the middle")
         self._fit(item)
+        self.noted([item])
         self.take(joined([single(item, self), self]))
         self.cut(last=False)
 
@@ -165,6 +176,7 @@ class Grown(list[Any]):
 
     def __setitem__(self, place: Any, item: Any) -> None:
         self._even()
+        self.noted([item])
         rows = self.rows.clone()
         torch.select(rows, 0, place).copy_(as_tensor(item, self.rows.dtype))
         self.rows = rows
@@ -259,14 +271,27 @@ class Seen:
             self.value.update(zip(self.keys, held, strict=True))
         return self.value
 
+    def kept(self) -> Any:
+        """The same, and so is whatever it holds: that may go by a name of its own."""
+        value = self.restore()
+        self._mark()
+        return value
+
+    def _mark(self) -> None:
+        self.made = self.value
+        for one in self.inner or ():
+            one._mark()
+
 
 class Sight:
     """Values looked at together: a container that goes by two names is met twice."""
 
-    def __init__(self) -> None:
+    def __init__(self, settled: Callable[[Any], Any] = lambda value: value) -> None:
         self._met: dict[int, Seen] = {}
+        self._settled = settled  # says what a value is here
 
     def seen(self, value: Any) -> Seen:
+        value = self._settled(value)
         if isinstance(value, (*LISTS, dict)) and id(value) in self._met:
             return Seen(value, first=self._met[id(value)])
         found = Seen(value, number=len(self._met))

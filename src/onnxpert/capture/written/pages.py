@@ -16,7 +16,9 @@ from torch.fx.experimental.symbolic_shapes import _constrain_range_for_size
 
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.rolling.scope import NestingRecorder, blank, written_stores
+from onnxpert.capture.written.absences import Absences
 from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.capture.written.second_names import SecondNames
 from onnxpert.core.storages import storage
 from onnxpert.core.types import GraphInput, InputKind, Location
 
@@ -47,6 +49,8 @@ class PageRecorder(NestingRecorder):  # type: ignore[no-untyped-call]
         self.top = Page(None, self.current)
         self.page = self.top
         self.asked: list[tuple[str, Location | None, bool]] = []  # branches, as they are numbered
+        self.absences = Absences()
+        self.second_names = SecondNames()
 
     @contextmanager
     def opened(self, page: Page) -> Iterator[None]:
@@ -65,7 +69,14 @@ class PageRecorder(NestingRecorder):  # type: ignore[no-untyped-call]
     ) -> Any:
         if func is aten.item.default:  # torch takes that one apart where an offset is a symbol
             func = aten._local_scalar_dense.default
+        self.absences.check((*args, *(kwargs or {}).values()))
+        self.second_names.check(func, args, kwargs or {})
         return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def give(self, outputs: Iterable[Any]) -> None:
+        self.absences.check(outputs := list(outputs))
+        self.second_names.check_use(outputs)
+        super().give(outputs)
 
     # ---- tensors from around ---------------------------------------------------------------
 
@@ -108,6 +119,12 @@ class PageRecorder(NestingRecorder):  # type: ignore[no-untyped-call]
                 return False
             page = page.parent
         return True
+
+    def is_given(self, value: torch.Tensor) -> bool:
+        """Whether it lies in the memory of an input or of a weight."""
+        content = self.__dict__ if self.page is self.top else self.top.content
+        looks = content["_by_storage"].get(storage(value), [])
+        return any(node.op == "placeholder" for node in looks)
 
     def _looks(self, value: torch.Tensor) -> Iterable[fx.Node]:
         page: Page | None = self.page
@@ -159,9 +176,12 @@ def written_in(page: Page) -> list[torch.Tensor]:
     return found
 
 
-def made_own(recorder: PageRecorder, page: Page, outer: torch.Tensor) -> fx.Node:
-    """Has a page write a copy of a tensor from around; gives what the copy is in the end."""
-    place = page.places[id(outer)]
+def made_own(
+    recorder: PageRecorder, page: Page, outer: torch.Tensor, place: fx.Node | None = None
+) -> fx.Node:
+    """Has a page write a copy of a tensor from around, or of one that it is given at a place; gives
+    what the copy is in the end."""
+    place = place or page.places[id(outer)]
     with recorder.opened(page):
         copied = _behind_inputs(page, aten.clone.default, place)
         place.replace_all_uses_with(copied, delete_user_cb=lambda user: user is not copied)

@@ -17,6 +17,7 @@ from onnxpert.capture.written.syntax import (
     called,
     define,
     function_of,
+    is_choice,
     load,
     nonlocal_,
     own,
@@ -199,6 +200,10 @@ class Flowing(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         if any(isinstance(one, (ast.Is, ast.IsNot)) for one in node.ops):
+            last = node.comparators[-1]
+            if len(node.ops) == 1 and isinstance(last, ast.Constant) and last.value is None:
+                name = "absent" if isinstance(node.ops[0], ast.Is) else "present"
+                return ast.copy_location(called(name, self.visit(node.left)), node)
             node.left = called("given", node.left)
         elif len(node.ops) > 1:
             ends = [node.left, *node.comparators]
@@ -226,10 +231,19 @@ class Flowing(ast.NodeTransformer):
             node.args = [load("__class__"), load(self._first[0])]
         if isinstance(node.func, ast.Attribute) and node.func.attr == "tolist" and not node.args:
             return ast.copy_location(called("listed", self.visit(node.func.value)), node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and not node.keywords:
+            asked = [self.visit(one) for one in (node.func.value, *node.args)]
+            return ast.copy_location(called("got", *asked), node)
         self._called.add(node.func)
         if isinstance(node.func, ast.Name) and node.func.id in _CALLERS:
             self._called.update(node.args[:1])
         return self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        made: Any = self.generic_visit(node)
+        if not is_choice(node):
+            return made
+        return ast.copy_location(called("item", made.value, made.slice), node)
 
     def visit_Name(self, node: ast.Name) -> Any:
         known = any(node.id in scope for scope in self._scopes)

@@ -58,8 +58,7 @@ class Same(Slot):
     value: Seen
 
     def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:  # noqa: ARG002
-        self.value.made = self.value.restore()
-        return self.value.made
+        return self.value.kept()
 
 
 @dataclass
@@ -107,6 +106,26 @@ class One(Slot):
         if tensor.dim() != len(self.look.sizes):
             raise UnwritableError("a tensor has another number of axes")
         yield tensor
+
+
+@dataclass
+class Maybe(Slot):
+    """A tensor, or None."""
+
+    one: One
+    absent: bool  # what a truth is where it is None
+    truth: Any = None
+
+    def looks(self) -> Iterator[Look]:
+        yield from self.one.looks()
+
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+        tensor = self.one.taken(recorder, tensors)
+        recorder.absences.note(tensor, self.truth, self.absent)
+        return tensor
+
+    def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
+        yield from self.one.tensors(value)
 
 
 @dataclass
@@ -159,10 +178,17 @@ class Growing(Slot):
         if self.axis is not None:
             yield Look(torch.int64, (None,))
 
-    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:  # noqa: ARG002
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
         rows = next(tensors)
         sizes = next(tensors) if self.axis is not None else None
-        made = Grown(rows, number=self.number, axis=self.axis, sizes=sizes, limit=self.limit)
+        made = Grown(
+            rows,
+            number=self.number,
+            axis=self.axis,
+            sizes=sizes,
+            limit=self.limit,
+            noted=recorder.second_names.list,
+        )
         if self.same:
             self.old.value.take(made)
         self.old.made = self.old.value if self.same else made
@@ -185,7 +211,16 @@ class Growing(Slot):
 
 def is_lost(slot: Slot) -> bool:
     """Whether a part of it is what nobody can know."""
-    return isinstance(slot, Lost) or (isinstance(slot, Many) and any(map(is_lost, slot.parts)))
+    return any(isinstance(part, Lost) for part in leaves(slot))
+
+
+def leaves(slot: Slot) -> Iterator[Slot]:
+    """What a slot is made of in the end."""
+    if isinstance(slot, Many):
+        for part in slot.parts:
+            yield from leaves(part)
+    else:
+        yield slot
 
 
 def retire(slot: Slot, value: Seen) -> None:
@@ -264,6 +299,9 @@ def _of_values(a: Any, b: Any, known: set[Any]) -> Slot:
     if all(plain):
         return _one(None, a, b, known)
     if a is not UNDEFINED and b is not UNDEFINED and (a is None or b is None):
+        one = _of_values(UNDEFINED, b if a is None else a, known)
+        if isinstance(one, One) and one.number is None:
+            return Maybe(one, a is None)
         raise FirstTurnError("a variable is None at first and something else later")
     return Lost()
 

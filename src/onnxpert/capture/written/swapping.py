@@ -12,8 +12,9 @@ import inspect
 import logging
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from traceback import walk_tb
 from types import CodeType, FrameType, FunctionType
 from typing import Any
@@ -23,8 +24,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.written.exits import PREFIX, UnwritableError
 from onnxpert.capture.written.rewriting import rewritten
-from onnxpert.capture.written.syntax import FLOW
+from onnxpert.capture.written.syntax import FLOW, is_choice
 from onnxpert.core.source import ownership
+from onnxpert.core.types import Location
 
 logger = logging.getLogger(__name__)
 _LEAST = 2  # the user's own code and libraries, not torch's
@@ -51,26 +53,49 @@ class _Asking(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return func(*args, **(kwargs or {}))
 
 
+@dataclass(slots=True)
+class Ran:
+    """The code of the model's functions that ran, and of those that asked for data."""
+
+    every: set[CodeType] = field(default_factory=set)
+    asking: set[CodeType] = field(default_factory=set)
+
+    def first(self) -> set[CodeType]:
+        """What to rewrite: of too many to rewrite them all, those that ask for data."""
+        return self.every if len(self.every) <= _MOST_FUNCTIONS else self.every & self.asking
+
+    def at(self, places: Iterable[Location | None]) -> set[CodeType]:
+        """Those with a branch or a loop in which one of the places is."""
+        found = (self._at(place) for place in places if place is not None)
+        return {code for code in found if code is not None and _new_code(code) is not None}
+
+    def _at(self, place: Location) -> CodeType | None:
+        around = [
+            code
+            for code in self.every
+            if code.co_filename == place.file
+            and place.line in {line for *_, line in code.co_lines()}
+        ]
+        return max(around, key=lambda code: code.co_firstlineno, default=None)
+
+
 @contextmanager
-def running() -> Iterator[set[CodeType]]:
-    """While on, notes the code of the model's functions that run; of too many to rewrite them all,
-    what is left in the end are those that ask for data."""
-    found: set[CodeType] = set()
+def running() -> Iterator[Ran]:
+    """While on, notes the functions of the model's that run."""
+    found, asking = Ran(), _Asking()
     before = sys.getprofile()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and ownership(frame.f_code.co_filename) >= _LEAST:
-            found.add(frame.f_code)
+            found.every.add(frame.f_code)
 
-    asking = _Asking()
     sys.setprofile(note)
     try:
         with asking:
             yield found
     finally:
         sys.setprofile(before)
-    if len(found) > _MOST_FUNCTIONS:
-        found &= asking.codes
+    found.asking = asking.codes
 
 
 def replacements(codes: set[CodeType]) -> Mapping[FunctionType, CodeType]:
@@ -123,7 +148,7 @@ def _compiled(code: CodeType) -> CodeType | None:
     function = tree.body[0]
     if not isinstance(function, ast.FunctionDef) or function.name != code.co_name:
         return None
-    if not any(isinstance(part, _DECIDING) for part in ast.walk(function)):
+    if not any(isinstance(part, _DECIDING) or is_choice(part) for part in ast.walk(function)):
         return None
     if any(_is_private(part) for part in ast.walk(function)):
         raise UnwritableError("names that Python mangles")

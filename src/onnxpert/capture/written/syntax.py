@@ -11,6 +11,15 @@ FLOW = f"{PREFIX}flow"  # the global name by which rewritten code knows who to c
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
+def is_choice(node: ast.AST) -> bool:
+    """`held[place]`, where the place may be a number that only a run knows; or `held.get(place)`."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
+        return False
+    return not isinstance(node.slice, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp))
+
+
 def load(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
 

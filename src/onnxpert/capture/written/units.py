@@ -14,6 +14,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxpert.capture.guards import keep_in_mind
 from onnxpert.capture.places import user_frames
+from onnxpert.capture.rolling.scope import written_stores
 from onnxpert.capture.state import restore, snapshot
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.held import Seen, Sight
@@ -26,16 +27,22 @@ from onnxpert.capture.written.pages import (
     symbols,
     written_in,
 )
+from onnxpert.capture.written.second_names import SecondNames
 from onnxpert.capture.written.slots import (
+    FirstTurnError,
     Growing,
     Many,
+    Maybe,
     One,
+    Same,
     Slot,
     either,
     is_lost,
+    leaves,
     retire,
     widened,
 )
+from onnxpert.core.storages import storage
 
 _COND = torch.ops.higher_order.cond
 _WHILE = torch.ops.higher_order.while_loop
@@ -49,8 +56,16 @@ class Variables:
     get: Callable[[], Sequence[Any]]
     set: Callable[[Sequence[Any]], None]
 
-    def seen(self) -> list[Seen]:
-        return list(map(Sight().seen, self.get()))
+    def seen(self, settled: Callable[[Any], Any] = lambda value: value) -> list[Seen]:
+        return list(map(Sight(settled).seen, self.get()))
+
+    def settle(self, settled: Callable[[Any], Any]) -> list[Any]:
+        """Makes each what it is known to be."""
+        before = list(self.get())
+        after = list(map(settled, before))
+        if any(a is not b for a, b in zip(before, after, strict=True)):
+            self.set(after)
+        return after
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +78,7 @@ class _Turn:
     end: list[Seen]
     written: list[torch.Tensor]
     known: set[Any]  # the symbols that are there without it
+    names: SecondNames
 
 
 class Units:
@@ -88,12 +104,24 @@ class Units:
         known = self._symbols()
         pages: list[Page] = []
         ends: list[list[Seen]] = []
+        names: list[SecondNames] = []
+        absences = self.recorder.absences
+        unchanged = [absences.is_none(one.value) not in (True, False) for one in start]
         for number, side in enumerate(sides):
             page = self.recorder.new_page()
+            given = absences.given(truth, not number)
             try:
-                with self.recorder.opened(page), self._kept():
-                    result = side()
-                    ends.append([*variables.seen(), Sight().seen(result)])
+                apart = self.recorder.second_names.aside()
+                with self.recorder.opened(page), self._kept(), given, apart as inside:
+                    begun = variables.settle(absences.settled)
+                    result = Sight(absences.settled).seen(side())
+                    end = variables.seen(absences.settled)
+                    unchanged = [
+                        old and new.value is value
+                        for old, new, value in zip(unchanged, end, begun, strict=True)
+                    ]
+                    ends.append([*end, result])
+                    names.append(inside)
             except Exception as error:
                 variables.set([one.restore() for one in start])
                 refused(not number, error)  # raises if it is not the model that does
@@ -101,9 +129,18 @@ class Units:
             finally:
                 variables.set([one.restore() for one in start])
             pages.append(page)
-        slots = [either(a, b, known) for a, b in zip(*ends, strict=True)]
+        for inside in names:
+            self.recorder.second_names.also(inside)
+        slots = [
+            Same(one) if same else either(a, b, known)
+            for same, one, a, b in zip((*unchanged, False), (*start, None), *ends, strict=True)
+        ]
         if is_lost(slots[-1]):
             raise UnwritableError("the sides give results of different kinds")
+        for slot in slots:
+            for part in leaves(slot):
+                if isinstance(part, Maybe):
+                    part.truth = truth
         return self._joined(truth, pages, ends, slots, variables)
 
     def _joined(
@@ -116,9 +153,9 @@ class Units:
     ) -> Any:
         recorder = self.recorder
         given: list[list[Any]] = []
-        for page, end in zip(pages, ends, strict=True):
-            with recorder.opened(page):
-                tensors = _tensors(slots, end)
+        for page, end, answer in zip(pages, ends, (True, False), strict=True):
+            with recorder.opened(page), recorder.absences.given(truth, answer):
+                tensors = _tensors(recorder, slots, end)
                 given.append([recorder.reference(one) for one in tensors])
         written = _distinct(one for page in pages for one in written_in(page))
         others = _distinct(one for page in pages for one in page.others)
@@ -168,6 +205,8 @@ class Units:
                 widened(slot, a, b, made.known)
                 for slot, a, b in zip(slots, start, made.end, strict=True)
             ]
+            if any(isinstance(part, Maybe) for slot in wider for part in leaves(slot)):
+                raise FirstTurnError("a variable is None at first and something else later")
             written = {id(one) for one in made.written}
             if list(map(_form, wider)) == list(map(_form, slots)) and written <= writes:
                 after = self._looped(go, made, slots, start, count)
@@ -184,7 +223,7 @@ class Units:
         recorder = self.recorder
         known = self._symbols()
         page = recorder.new_page()
-        with recorder.opened(page), self._kept():
+        with recorder.opened(page), self._kept(), recorder.second_names.aside() as names:
             places = [recorder.formal("go", recorder.unrecorded([], torch.bool))]
             tensors = [look.made(recorder) for slot in slots for look in slot.looks()]
             places += [recorder.formal("carried", tensor) for tensor in tensors]
@@ -192,7 +231,9 @@ class Units:
             variables.set([slot.taken(recorder, given) for slot in slots])
             again = turn()
             end = variables.seen()
-        return _Turn(page, places, again, end, written_in(page), known)
+        if not names.spent.keys().isdisjoint(map(storage, page.others)):
+            raise UnwritableError("a turn writes a tensor that the next one reads as it was")
+        return _Turn(page, places, again, end, written_in(page), known, names)
 
     def _looped(
         self, go: Any, turn: _Turn, slots: Sequence[Slot], start: Sequence[Seen], count: Any
@@ -200,17 +241,18 @@ class Units:
         """The call that is the loop; gives what the variables are after it."""
         recorder, page, written = self.recorder, turn.page, turn.written
         with recorder.opened(page):
-            tensors = _tensors(slots, turn.end)
+            tensors = _tensors(recorder, slots, turn.end)
             results = [recorder.reference(one) for one in tensors]
             again = recorder.reference(turn.again)
+        starts = _tensors(recorder, slots, start)
+        own = self._written_own(turn, starts, tensors)
         copies = {id(one): made_own(recorder, page, one) for one in written}
         kept = [one for one in page.others if id(one) not in copies]
         inputs = [*turn.places, *(page.places[id(one)] for one in written)]
         arranged(recorder, page, inputs, kept)
         page.graph.output(
-            (again, *(_copied(node, copies, page) for node in results), *copies.values())
+            (again, *(own.get(n, _copied(n, copies, page)) for n in results), *copies.values())
         )
-        starts = _tensors(slots, start)
         looks = [look for slot in slots for look in slot.looks()]
         formals = [place.meta["val"] for place in turn.places[1:]]
         outs = [
@@ -226,9 +268,31 @@ class Units:
             [recorder.unrecorded([], torch.bool), *outs, *finals],
         )
         node.meta["loop"] = True
+        recorder.second_names.also(turn.names)
         self._write_back(written, finals)
         taken = iter(outs)
         return [slot.taken(recorder, taken) for slot in slots]
+
+    def _written_own(
+        self, turn: _Turn, starts: Sequence[torch.Tensor], ends: Sequence[torch.Tensor]
+    ) -> dict[Any, Any]:
+        """What a turn is handed by the one before and writes: a copy of its own. Who else knew the
+        tensor that the first turn began with is not to use it any more."""
+        recorder, page = self.recorder, turn.page
+        stores = written_stores(page.graph)
+        places = turn.places[1:]
+        found = [n for n, place in enumerate(places) if storage(place.meta["val"]) in stores]
+        around = [*turn.names.listed, *map(storage, page.others)]
+        for number in found:
+            for tensors in (starts, ends):
+                here = [*around, *map(storage, tensors)]
+                if here.count(storage(tensors[number])) > 1 or recorder.is_given(tensors[number]):
+                    raise UnwritableError("a tensor is written that goes by two names")
+        recorder.second_names.spend(starts[number] for number in found)
+        return {
+            places[number]: made_own(recorder, page, places[number].meta["val"], places[number])
+            for number in found
+        }
 
     def _test(self, page: Page) -> Page:
         """What says whether there is another turn: the turn before did."""
@@ -268,8 +332,24 @@ class Units:
                 list(restore(part, attributes))
 
 
-def _tensors(slots: Sequence[Slot], values: Sequence[Seen]) -> list[torch.Tensor]:
-    return [one for slot, value in zip(slots, values, strict=True) for one in slot.tensors(value)]
+def _tensors(
+    recorder: PageRecorder, slots: Sequence[Slot], values: Sequence[Seen]
+) -> list[torch.Tensor]:
+    """What crosses the border; a tensor of the model's own as what stands in for it."""
+    given = [one for slot, value in zip(slots, values, strict=True) for one in slot.tensors(value)]
+    recorder.absences.check(given)
+    for slot, value in zip(slots, values, strict=True):
+        recorder.second_names.list(one.value for one in _items(slot, value))
+    return list(map(recorder.stand_in, given))
+
+
+def _items(slot: Slot, value: Seen) -> Iterator[Seen]:
+    """What lists hold whose length changes."""
+    if isinstance(slot, Growing):
+        yield from value.inner or ()
+    elif isinstance(slot, Many):
+        for part, one in zip(slot.parts, value.inner or (), strict=False):
+            yield from _items(part, one)
 
 
 def _after(look: Look, of_turn: Sequence[torch.Tensor], count: Any, known: set[Any]) -> Look:

@@ -2,6 +2,7 @@
 
 from onnxpert.core.types.blockers import Asked, Blocker, Failure
 from onnxpert.core.types.captured import (
+    Answer,
     Branch,
     BranchTaken,
     Captured,
@@ -61,6 +62,7 @@ from onnxpert.core.types.verified import (
 __all__ = [
     "Absent",
     "Accuracy",
+    "Answer",
     "Asked",
     "Beyond",
     "Blocker",

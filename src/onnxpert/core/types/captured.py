@@ -85,6 +85,9 @@ class Sight(StrEnum):
     SIZE = "size"  # make a tensor as large as the data say
     OPERATOR = "operator"  # call an operator of their own
     RARE = "rare"  # call one of torch's that its own exporter has no lowering for
+    DRAW = "draw"  # draw random numbers
+    QUESTION = "question"  # decide by a size that varies, or that the data decide
+    MASKED = "masked"  # attend where a mask leaves nothing to attend to
     GRADIENT = "gradient"  # have torch differentiate
     REFUSAL = "refusal"  # raise when a size is another: `input.axis`
     OBJECT = "object"  # take or give an object of a class that torch knows nothing of
@@ -98,6 +101,14 @@ class Sighting:
     name: str  # of what was written, or of the operator
     location: Location
     owner: InputKind | None = None  # what was written to
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call of the model itself gave, and the floating dtypes in which it computed."""
+
+    outputs: tuple[Any, ...]
+    formats: frozenset[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +138,8 @@ class Captured:
     reads: tuple[Read, ...] = ()  # of values that the file computes all the same
     plain: Captured | None = None  # the same for the example's side of every question about sizes
     seen: tuple[Sighting, ...] = ()  # what a call of the model itself did, line by line
+    # To the example, where that call was seen to do nothing but compute.
+    answer: Answer | None = field(default=None, compare=False, repr=False)
 
 
 class Deed(StrEnum):

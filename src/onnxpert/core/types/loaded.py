@@ -95,6 +95,7 @@ class Loaded:
     floats: frozenset[str] = frozenset()  # Python floats that the user wants as inputs
     states: tuple[StateLeaf, ...] = ()  # of a model whose state was made inputs and outputs
     stateful: Any = None  # that model as it was, for calls in a row
+    exposed: bool = False  # the user asked for that, whether there was a state to be found or not
     windows: tuple[Window, ...] = ()  # of caches: sizes that go with others
     unrolled: bool = False  # loops as the example runs them: rolled up, they were wrong
     keeps_nan: bool = False  # extremes see a NaN as torch does: the proof found one that matters

@@ -16,6 +16,7 @@ class Verdict(StrEnum):
     PASS = "pass"
     FAIL = "fail"
     REFUSED = "refused"  # the user's own model does not take this input, so nothing is to be proven
+    SKIPPED = "skipped"  # not tried: the model takes too long to be run as often as that
 
 
 class Choice(StrEnum):
@@ -80,6 +81,7 @@ class Verified:
     divergence: Divergence | None = None
     nondeterministic: bool = False  # the user's own model gives two answers to one input
     stateful: bool = False  # ... because the first call changed the second
+    exposed: bool = False  # ... although what it remembers was to be inputs and outputs
     runtime_error: str = ""  # the runtime refused the file
     location: Location | None = None
     randomness: Randomness | None = None
@@ -97,5 +99,5 @@ class Verified:
 
     @property
     def proven(self) -> bool:
-        compared = [row for row in self.rows if row.verdict is not Verdict.REFUSED]
+        compared = [row for row in self.rows if row.verdict in (Verdict.PASS, Verdict.FAIL)]
         return bool(compared) and all(row.verdict is Verdict.PASS for row in compared)

@@ -308,10 +308,10 @@ def _beside(op: Emitter, home: Emitter) -> Emitter:
 
 def _bind(op: Emitter, example: Any, value: Any) -> None:
     """Symbols that only the subgraph knows are read off what it is given."""
-    if isinstance(example, torch.SymInt):
+    if isinstance(example, (torch.SymInt, torch.SymFloat)):
         symbol = expression(example)
         if symbol.is_Symbol and not op.knows(symbol):
-            op.bind(symbol, op.scalar(value, torch.int64), None)
+            op.bind(symbol, op.scalar(value, _dtype(example)), None)
     elif isinstance(example, torch.Tensor) and isinstance(value, ir.Value):
         for axis, size in enumerate(example.shape):
             symbol = expression(size)
@@ -334,6 +334,8 @@ def _dtype(example: Any) -> torch.dtype | None:
         return REAL.get(example.dtype, example.dtype)
     if isinstance(example, (bool, torch.SymBool)):
         return torch.bool
+    if isinstance(example, torch.SymFloat):
+        return torch.float64  # as size arithmetic has it
     return torch.int64 if isinstance(example, (int, torch.SymInt)) else None
 
 
@@ -406,6 +408,6 @@ def _described(op: Emitter, outputs: Any, expected: Sequence[Any]) -> tuple[ir.V
             op.describe(value, tuple(example.shape), dtype)
             continue
         op.describe(value, (), dtype)
-        if isinstance(example, torch.SymInt) and expression(example).is_Symbol:
+        if isinstance(example, (torch.SymInt, torch.SymFloat)) and expression(example).is_Symbol:
             op.bind(expression(example), value, None)
     return many

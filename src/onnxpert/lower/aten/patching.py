@@ -8,7 +8,7 @@ import torch
 from onnxpert.lower.aten.counting import count
 from onnxpert.lower.aten.reshaping import axis_of, is_one, is_zero, spread
 from onnxpert.lower.aten.slicing import at_end, at_zero, clamped, extent, sliced
-from onnxpert.lower.emitter import Emitter, Refusal
+from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.symbols import Size, concrete
 
@@ -43,8 +43,6 @@ def slice_scatter(
     step: Size = 1,
 ) -> ir.Value:
     axis, step = axis_of(op, x, dim), concrete(step)
-    if not isinstance(step, int):
-        raise Refusal("the step of the slice is not a constant")
     sizes = op.shape(x)
     size = sizes[axis]
     length = extent(size, start, end, step)
@@ -57,10 +55,10 @@ def slice_scatter(
     part = spread(op, part, (*sizes[:axis], length, *sizes[axis + 1 :]))
     if is_zero(length):
         return x
-    if at_zero(start) and at_end(end, size) and step == 1:
+    if at_zero(start) and at_end(end, size) and is_one(step):
         return part
     first = clamped(start, size, 0)
-    if step == 1:
+    if is_one(step):
         return _replaced(op, x, part, axis, first, first + length)
     return _interleaved(op, x, part, axis, first, step)
 
@@ -80,7 +78,7 @@ def _replaced(
 
 
 def _interleaved(
-    op: Emitter, x: ir.Value, part: ir.Value, axis: int, start: Size, step: int
+    op: Emitter, x: ir.Value, part: ir.Value, axis: int, start: Size, step: Size
 ) -> ir.Value:
     """Every `step`-th place from the part: both side by side, then each place from its own."""
     size = op.shape(x)[axis]

@@ -10,7 +10,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.counting import least, most
-from onnxpert.lower.aten.reshaping import axis_of, is_zero
+from onnxpert.lower.aten.reshaping import axis_of, is_one, is_zero
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.symbols import Size, concrete, is_static, same
@@ -41,7 +41,7 @@ def clamped(place: Size | None, size: Size, default: Size) -> Size:
     return place if at_zero(place) or same(place, size) else least(place, size)
 
 
-def extent(size: Size, start: Size | None, end: Size | None, step: int = 1) -> Size:
+def extent(size: Size, start: Size | None, end: Size | None, step: Size = 1) -> Size:
     """How many elements a slice has."""
     first, last = clamped(start, size, 0), clamped(end, size, size)
     length = concrete(last - first)
@@ -57,12 +57,12 @@ def sliced(
     start: Size | None,
     end: Size | None,
     *,
-    step: int = 1,
+    step: Size = 1,
     length: Size | None = None,
 ) -> ir.Value:
     """`x[..., start:end:step, ...]`; slices of other dimensions join the one they follow."""
     sizes = op.shape(x)
-    if at_zero(start) and at_end(end, sizes[axis]) and step == 1:
+    if at_zero(start) and at_end(end, sizes[axis]) and is_one(step):
         return x
     length = extent(sizes[axis], start, end, step) if length is None else length
     places = [op.ints([0 if start is None else start]), op.ints([LAST if end is None else end])]
@@ -100,8 +100,6 @@ def slice(
 ) -> ir.Value:
     axis = axis_of(op, x, dim)
     step = concrete(step)
-    if not isinstance(step, int):
-        raise Refusal("the step of the slice is not a constant")
     length = op.out.shape[axis] if op.out is not None else None
     return sliced(op, x, axis, start, end, step=step, length=length)
 

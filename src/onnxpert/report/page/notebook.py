@@ -24,7 +24,7 @@ _STYLE = """
 overflow-x:auto}
 .onnxpert .dim{color:var(--dim)}.onnxpert .good,.onnxpert .pass,.onnxpert .repaired{color:var(--good)}
 .onnxpert .bad,.onnxpert .error,.onnxpert .fail{color:var(--bad)}
-.onnxpert .warn,.onnxpert .warning,.onnxpert .refused{color:var(--warn)}
+.onnxpert .warn,.onnxpert .warning,.onnxpert .refused,.onnxpert .skipped{color:var(--warn)}
 .onnxpert .info{color:var(--info)}
 .onnxpert details{border-left:3px solid currentColor;padding:.1em 0 .1em .8em;margin:.6em 0}
 .onnxpert details>*{color:var(--fg)}.onnxpert summary{cursor:pointer}

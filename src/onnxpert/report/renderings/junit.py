@@ -98,7 +98,7 @@ def _row(row: Row, report: Report) -> Element:
     text = "\n".join(filter(None, (seen, row.detail)))
     if row.verdict is Verdict.FAIL:
         _add(case, "failure", text=text, message=row.detail or seen, type="proof")
-    elif row.verdict is Verdict.REFUSED:
+    elif row.verdict in (Verdict.REFUSED, Verdict.SKIPPED):
         _add(case, "skipped", message=row.detail or "the model refuses it")
     else:
         _add(case, "system-out", text=text)

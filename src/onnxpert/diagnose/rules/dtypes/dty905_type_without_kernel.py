@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 from onnxpert.core.calls import calls
 from onnxpert.core.source import is_library, of_meta
 from onnxpert.core.types import Captured, Hit, Severity
+from onnxpert.diagnose.flow import dtype_of, given_floats
 from onnxpert.diagnose.rule import rule
 from onnxpert.targets.kernels import installed
 
@@ -65,12 +65,11 @@ def type_without_kernel(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Done by itself, and proven.
     """
-    nodes = [node for node in captured.root.graph.nodes if node.op == "placeholder"]
     # A whole model in half precision is meant to be, and widened as a whole.
-    meant = {_dtype(node) for node in nodes} & {"float16", "bfloat16"}
+    meant = given_floats(captured) & {"float16", "bfloat16"}
     for node in calls(captured.root):
         packet = getattr(node.target, "overloadpacket", None)
-        dtype = _dtype(node)
+        dtype = dtype_of(node)
         told = dtype in _TENSORS and dtype not in meant
         lacked = _lacked(str(getattr(packet, "__name__", "")), dtype) if told else ""
         at = of_meta(node.meta) if lacked else None
@@ -80,10 +79,6 @@ def type_without_kernel(captured: Captured) -> Iterator[Hit]:
                 at=at,
                 help="nothing to do where a file is written; in float32 it would be one kernel",
             )
-
-
-def _dtype(node: Any) -> str:
-    return str(getattr(node.meta.get("val"), "dtype", "")).removeprefix("torch.")
 
 
 @cache

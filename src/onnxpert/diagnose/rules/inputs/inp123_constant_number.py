@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 
 from onnxpert.core.types import Captured, Hit, InputLeaf, Severity
@@ -53,15 +55,32 @@ def constant_number(captured: Captured) -> Iterator[Hit]:
     """
     if captured.loaded is None:
         return
-    for leaf in captured.loaded.leaves:
-        if _stays(leaf, captured.loaded.constants):
+    loaded = captured.loaded
+    staying = [leaf for leaf in loaded.leaves if _stays(leaf, loaded.constants)]
+    lists = Counter(_list(leaf) for leaf in staying if leaf.name not in loaded.floats)
+    for leaf in staying:
+        if leaf.name not in loaded.floats and _list(leaf) and lists[_list(leaf)] != 1:
+            continue
+        yield Hit(
+            f"input {leaf.path} is the number {leaf.value!r}, and the file holds it as a constant",
+            at=loaded.source,
+            help=f"give it as torch.tensor({leaf.value!r}) to make it an input"
+            + _or_dynamic(leaf.name, leaf.value),
+            severity=Severity.ERROR if leaf.name in loaded.floats else None,
+        )
+    for name, count in lists.items():
+        if name and count > 1:
             yield Hit(
-                f"input {leaf.path} is the number {leaf.value!r}, and the file holds it as a constant",
-                at=captured.loaded.source,
-                help=f"give it as torch.tensor({leaf.value!r}) to make it an input"
-                + _or_dynamic(leaf.name, leaf.value),
-                severity=Severity.ERROR if leaf.name in captured.loaded.floats else None,
+                f"input {name} holds {count} numbers, and the file holds them as constants",
+                at=loaded.source,
+                help=f"give torch.tensor({name}) to make them an input",
             )
+
+
+def _list(leaf: InputLeaf) -> str:
+    """What a leaf is an item of; "" where it is none."""
+    found = re.fullmatch(r"(.+)\[\d+\]", leaf.path)
+    return found[1] if found else ""
 
 
 def _stays(leaf: InputLeaf, constants: frozenset[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from onnxpert.core.flatten import is_tensor
@@ -63,11 +64,22 @@ def frozen_use(loaded: Loaded) -> Iterator[Hit]:
     Nothing to repair, if the argument is a setting.
     """
     told: set[int] = set()
+    mixed = {_argument(leaf) for leaf in loaded.leaves if not _is_plain(leaf, loaded)}
     for leaf in loaded.leaves:
-        for at in uses(loaded.source, leaf.path) if _is_plain(leaf, loaded) else ():
+        if not _is_plain(leaf, loaded):
+            continue
+        path = leaf.path if _argument(leaf) in mixed else _argument(leaf)
+        for at in uses(loaded.source, path):
             if at.line not in told:
                 told.add(at.line)
-                yield Hit(_said(leaf, loaded), at=at, help=_advice(leaf, loaded))
+                made = leaf.name in loaded.numbers
+                yield Hit(_said(path, made=made), at=at, help=_advice(path, made=made))
+
+
+def _argument(leaf: InputLeaf) -> str:
+    """The argument that a leaf is in: `options` of `options["dt"]`."""
+    found = re.match(r"\w+", leaf.path)
+    return found[0] if found else leaf.path
 
 
 def _is_plain(leaf: InputLeaf, loaded: Loaded) -> bool:
@@ -76,13 +88,13 @@ def _is_plain(leaf: InputLeaf, loaded: Loaded) -> bool:
     return leaf.name in loaded.numbers or not is_tensor(leaf.value)
 
 
-def _said(leaf: InputLeaf, loaded: Loaded) -> str:
-    if leaf.name in loaded.numbers:
-        return f"Python computes with {leaf.path}, a float that other exporters freeze"
-    return f"Python computes with {leaf.path}, which is no tensor: the file does what the example does"
+def _said(path: str, *, made: bool) -> str:
+    if made:
+        return f"Python computes with {path}, a float that other exporters freeze"
+    return f"Python computes with {path}, which is no tensor: the file does what the example does"
 
 
-def _advice(leaf: InputLeaf, loaded: Loaded) -> str:
-    if leaf.name in loaded.numbers:
+def _advice(path: str, *, made: bool) -> str:
+    if made:
         return "nothing to do: it is an input of the file"
-    return f"export once for each value of {leaf.path}, or make it a tensor"
+    return f"export once for each value of {path}, or make it a tensor"

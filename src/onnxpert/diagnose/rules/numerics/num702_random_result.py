@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import Hit, Severity, Verified
+from onnxpert.core.types import Chance, Hit, Severity, Verified
 from onnxpert.diagnose.rule import rule
 
 
@@ -61,6 +61,7 @@ def random_result(verified: Verified) -> Iterator[Hit]:
             severity=Severity.WARNING,
         )
     if not verified.nondeterministic:
+        yield from _without_effect(verified)
         return
     place = chance.location if chance is not None else None
     if chance is not None and chance.allowed:
@@ -77,3 +78,14 @@ def random_result(verified: Verified) -> Iterator[Hit]:
         help="give the random tensor as an input, sample outside of the model, call .eval(), "
         'or say that it is meant with randomness="allow"',
     )
+
+
+def _without_effect(verified: Verified) -> Iterator[Hit]:
+    chance = verified.randomness
+    if chance is not None and chance.kind is Chance.MIXED and chance.location and verified.rows:
+        yield Hit(
+            "random numbers are drawn, which made no difference to any result of the proof",
+            at=chance.location,
+            help="give them as an input, or sample outside of the model, if they are to matter",
+            severity=Severity.INFO,
+        )

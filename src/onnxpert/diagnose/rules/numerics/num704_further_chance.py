@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from onnxpert.core.calls import calls
 from onnxpert.core.source import of_meta
-from onnxpert.core.types import Captured, Hit, Severity
+from onnxpert.core.types import Captured, Hit, Severity, Sight
 from onnxpert.diagnose.flow import draws
-from onnxpert.diagnose.modes import FLAGS, is_on, is_stopped_by_eval
+from onnxpert.diagnose.modes import FLAGS, is_on, is_stopped_by_eval, is_training
 from onnxpert.diagnose.rule import rule
 
 if TYPE_CHECKING:
@@ -70,7 +70,30 @@ def further_chance(captured: Captured) -> Iterator[Hit]:
             yield Hit(
                 f"{node.target.overloadpacket.__name__} draws random numbers",
                 at=place,
-                help="give them as an input, or sample outside of the model",
+                help=_ADVICE,
+            )
+    yield from _unrecorded(captured, drawing)
+
+
+_ADVICE = "give them as an input, or sample outside of the model"
+
+
+def _unrecorded(captured: Captured, drawing: list[fx.Node]) -> Iterator[Hit]:
+    """Draws that a call of the model made at lines of which the graph has none."""
+    if captured.loaded is not None and is_training(captured.loaded):
+        return
+    places = [of_meta(node.meta) for node in drawing]
+    known = {(at.file, at.line) for at in places if at is not None}
+    whole = captured.strategy != "scout"
+    for one in captured.seen:
+        line = (one.location.file, one.location.line)
+        if one.sight is Sight.DRAW and line not in known:
+            yield Hit(
+                f"{one.name} draws random numbers",
+                at=one.location,
+                help=_ADVICE,
+                # A file that has none of it may still be right: what was drawn is kept, or unused.
+                severity=Severity.INFO if whole else None,
             )
 
 

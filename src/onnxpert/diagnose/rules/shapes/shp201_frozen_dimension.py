@@ -81,22 +81,23 @@ def frozen_dimension(captured: Captured) -> Iterator[Hit]:
         cure = _partner(captured.loaded, name, axis) or (
             f"{_cure(guard, name, axis)}, or leave axis {axis} out of the dynamic shapes"
         )
-        yield Hit(
-            f"{told} was asked to be dynamic, but {fixed}"
-            if asked
-            else f"{told} cannot vary: {fixed}",
-            at=_refused(captured, name, axis)
-            or (guard.location if guard else (captured.loaded.source if captured.loaded else None)),
-            help=cure if asked else "nothing is to be done unless it should vary",
-            notes=(f"the run assumed {_told(captured, guard)}",) if guard else (),
-            severity=None if asked else Severity.INFO,
-        )
+        assumed = guard.location if guard else (captured.loaded.source if captured.loaded else None)
+        for at in _refused(captured, name, axis) or [assumed]:
+            yield Hit(
+                f"{told} was asked to be dynamic, but {fixed}"
+                if asked
+                else f"{told} cannot vary: {fixed}",
+                at=at,
+                help=cure if asked else "nothing is to be done unless it should vary",
+                notes=(f"the run assumed {_told(captured, guard)}",) if guard else (),
+                severity=None if asked else Severity.INFO,
+            )
 
 
-def _refused(captured: Captured, name: str, axis: int) -> Location | None:
+def _refused(captured: Captured, name: str, axis: int) -> list[Location | None]:
     """Where the model itself raises with another size, which is more than what a run assumed."""
     seen = (one for one in captured.seen if one.sight is Sight.REFUSAL)
-    return next((one.location for one in seen if one.name == f"{name}.{axis}"), None)
+    return [one.location for one in seen if one.name == f"{name}.{axis}"]
 
 
 _RESHAPES = re.compile(r"\b(view|reshape|unflatten|expand|repeat|split|chunk|range|arange)\b")

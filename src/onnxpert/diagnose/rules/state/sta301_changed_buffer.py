@@ -78,12 +78,14 @@ def _hits(captured: Captured, change: Change) -> Iterator[Hit]:
             severity=Severity.INFO,
         )
         return
+    exposed = captured.loaded is not None and captured.loaded.exposed
+    offer = f'export with state="io", which makes {change.name} an input and an output, or '
+    cure = f"make {change.name} an argument of forward and return its new value"
     for place in change.places:
         yield Hit(
             f"forward changes the {what}"
             + (", and the result depends on it" if matters else "; the file leaves the change out"),
             at=place,
-            help=f'export with state="io", which makes {change.name} an input and an output, or make '
-            "it an argument of forward and return its new value",
+            help=cure if exposed else offer + cure,
             severity=None if matters else Severity.WARNING,
         )

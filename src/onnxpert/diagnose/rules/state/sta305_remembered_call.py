@@ -57,9 +57,10 @@ def remembered_call(verified: Verified) -> Iterator[Hit]:
     an output of the file, and `onnxpert.Stateful` feeds it back.
     """
     if verified.stateful:
+        cure = "make the state an argument of forward and return its new value"
+        found = f"{cure}: it is no tensor or number that a module holds"
         yield Hit(
             "a second call on the same input gives another result: the model keeps state",
             at=verified.location,
-            help='export with state="io", or make the state an argument of forward and return its '
-            "new value",
+            help=found if verified.exposed else f'export with state="io", or {cure}',
         )

@@ -12,7 +12,7 @@ from onnxpert.diagnose.rule import rule
 def printing_forward(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Finds calls of `print` while `forward` runs.
+    Finds calls of `print`, and messages to a log that is heard, while `forward` runs.
 
     ## Why it matters
     The file prints nothing, and a tensor that is printed during the export shows no values.
@@ -52,7 +52,7 @@ def printing_forward(captured: Captured) -> Iterator[Hit]:
     for done in captured.done:
         if done.deed is Deed.PRINT:
             yield Hit(
-                "forward calls print, and the file does not",
+                f"forward calls {done.what}, and the file does not",
                 at=done.location,
                 help="nothing to do, unless somebody reads what is printed",
             )

@@ -1,0 +1,86 @@
+"""Things that Python holds, of which only a run of the file knows which one is meant: `layers[int(k)](x)`.
+
+What is done with it is done with each of them, on a side of its own of a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+
+from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.capture.written.held import NUMBERS, SYMBOLS, Grown
+from onnxpert.capture.written.sequences import Steps
+
+Options: TypeAlias = Sequence[tuple[Callable[[], Any], Any]]  # whether it is that one, and which
+Choose: TypeAlias = Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
+_LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
+_MOST = 64
+_VALUES = (torch.Tensor, *NUMBERS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """One of several functions or modules; the last where it is none of the others."""
+
+    _options: Options
+    _choose: Choose
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _of_each(self._options, self._choose, lambda one: one(*args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        options = [(test, getattr(one, name)) for test, one in self._options]
+        return _chosen(options, self._choose)
+
+
+def is_open(held: Any, place: Any) -> bool:
+    """Whether Python would need a number that is not there."""
+    if isinstance(held, (Grown, Steps, torch.Size)) or not isinstance(held, (*_LISTS, dict)):
+        return False
+    if isinstance(place, torch.Tensor):
+        return not place.dim() and not isinstance(held, dict) and place.dtype is not torch.bool
+    return isinstance(place, SYMBOLS)
+
+
+def picked(held: Any, place: Any, choose: Choose) -> Any:
+    """`held[place]`, which `is_open`."""
+    number = place if isinstance(place, torch.Tensor) else torch.scalar_tensor(place)
+    items = list(held.items() if isinstance(held, dict) else enumerate(held))
+    if not 0 < len(items) <= _MOST or not all(isinstance(key, int) for key, _ in items):
+        raise UnwritableError("something is taken out of much that only Python knows")
+
+    def is_at(key: int) -> Any:
+        if isinstance(held, dict):
+            return number == key
+        return (number == key) | (number == key - len(items))  # or counted from the end
+
+    return _chosen([(lambda key=key: is_at(key), one) for key, one in items], choose)
+
+
+def found(held: Any, place: Any, other: Any, choose: Choose) -> Any:
+    """`held.get(place, other)` of a dictionary."""
+    number = torch.scalar_tensor(place)
+    options: Options = [(lambda key=key: number == key, one) for key, one in held.items()]
+    if len(options) > _MOST or not all(isinstance(key, int) for key in held):
+        raise UnwritableError("something is taken out of much that only Python knows")
+    return _chosen([*options, (lambda: True, other)], choose)
+
+
+def _chosen(options: Options, choose: Choose) -> Any:
+    if all(isinstance(one, _VALUES) for _, one in options):
+        return _of_each(options, choose, lambda one: one)
+    if not all(callable(one) for _, one in options):
+        raise UnwritableError("one of several things that are no tensors is taken")
+    return Choice(options, choose)
+
+
+def _of_each(options: Options, choose: Choose, use: Callable[[Any], Any]) -> Any:
+    (test, one), *rest = options
+    if not rest:
+        return use(one)
+    return choose(test(), lambda: use(one), lambda: _of_each(rest, choose, use))

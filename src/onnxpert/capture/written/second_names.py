@@ -1,0 +1,64 @@
+"""Tensors that go by a second name, under which a write would have to be seen, and nobody can say it.
+
+What a loop is handed and writes is a copy of its own: the tensor that the first turn began with is
+spent, and nobody may use it any more. A list that grows holds copies: what it was given is listed, and
+nobody may write it any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import torch
+
+from onnxpert.capture.unwritten import tensors
+from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.core.storages import storage, storage_if_any, written
+
+# By their memory; with the tensors, so that nothing else comes to lie there.
+Held: TypeAlias = dict[int, torch.Tensor]
+
+
+class SecondNames:
+    """Those of the way that is being recorded."""
+
+    def __init__(self) -> None:
+        self.spent: Held = {}
+        self.listed: Held = {}
+
+    def spend(self, values: Iterable[torch.Tensor]) -> None:
+        self.spent |= {storage(value): value for value in values}
+
+    def list(self, values: Iterable[Any]) -> None:
+        given = [value for value in values if isinstance(value, torch.Tensor)]
+        self.listed |= {storage(value): value for value in given}
+
+    def also(self, other: SecondNames) -> None:
+        self.spent |= other.spent
+        self.listed |= other.listed
+
+    @contextmanager
+    def aside(self) -> Iterator[SecondNames]:
+        """While a side or a turn is recorded: what becomes of a tensor there is not so elsewhere."""
+        before = self.spent, self.listed
+        inside = SecondNames()
+        inside.also(self)
+        self.spent, self.listed = inside.spent, inside.listed
+        try:
+            yield inside
+        finally:
+            self.spent, self.listed = before
+
+    def check(self, func: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
+        """Raises where a call uses what is spent, or writes what is listed."""
+        self.check_use((args, kwargs))
+        if self.listed and any(
+            storage_if_any(value) in self.listed
+            for value in tensors(list(written(func, args, kwargs)))
+        ):
+            raise UnwritableError("a tensor is written that a list holds, too")
+
+    def check_use(self, values: object) -> None:
+        if self.spent and any(storage_if_any(value) in self.spent for value in tensors(values)):
+            raise UnwritableError("a tensor that a loop writes is used under another name")

@@ -1,0 +1,229 @@
+"""What explains a row that fails: the model's own roundings, or a choice that torch leaves open.
+
+Each is told by running the model again, several times over. Once a proof has taken long and something
+has failed that nothing explains, the rest is no longer asked about: the file is not proven anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import torch
+
+from onnxpert.core.types import Location, Row, Verdict
+from onnxpert.targets.target import Array
+from onnxpert.verify.allowance import Allowance
+from onnxpert.verify.arrays import to_tensor
+from onnxpert.verify.choosing import settled_rows, settlings
+from onnxpert.verify.file import Dims
+from onnxpert.verify.inputs import Case, Inputs, Values
+from onnxpert.verify.noise import within_noise
+from onnxpert.verify.reference import Output, Reference, RefusedError
+from onnxpert.verify.roundings import finite, sway
+from onnxpert.verify.sizes import evaluate
+from onnxpert.verify.wider import distances, widened, widened_leaves
+
+Outputs: TypeAlias = tuple[Output, ...]
+Judge: TypeAlias = Callable[[int, Output, Any], Row]  # the row of an output
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A case that was run on both sides."""
+
+    case: Case
+    leaves: Sequence[Any]
+    want: Outputs
+    got: Sequence[Any]
+    judge: Judge
+    tamer: bool  # the same can be shown with values nearer to the example's
+
+
+@dataclass(slots=True)
+class _Shaken:
+    """The model with other last digits, each draw made once."""
+
+    reference: Reference
+    leaves: Sequence[Any]
+    made: dict[int, Outputs | None]
+
+    def __call__(self, turn: int) -> Outputs | None:
+        if turn not in self.made:
+            self.made[turn] = self.reference.shaken(self.leaves, turn)
+        return self.made[turn]
+
+
+# What the model gave, and the file; which output that is, and how the model moves.
+Left: TypeAlias = tuple[torch.Tensor, torch.Tensor, int, _Shaken]
+
+
+@dataclass(slots=True)
+class Explanations:
+    """Asks for them, and remembers the first failure that has none.
+
+    Raises RefusedError for values of our own at which the model's last digits decide everything."""
+
+    inputs: Inputs
+    shapes: Sequence[Dims]  # of the file's outputs
+    reference: Reference
+    deciding: Callable[[Mapping[str, Array]], Sequence[torch.Tensor]]  # the file's inner values
+    seed: int
+    undetermined: bool  # the file may choose what torch leaves open
+    allowance: Allowance
+    provisional: bool = False  # a failure at another size leads to another file
+    half: bool = False  # the model computes in half precision
+    chosen_at: Location | None = None  # where the first choice was made that is the file's
+    is_missing: bool = False  # something failed that has none
+    is_over: bool = False  # there will be another file
+    _first: Left | None = None  # what that was
+
+    def explained(self, rows: list[Row], at: Compared, steady: bool) -> list[Row]:
+        """The rows of a case, those that fail looked at again; `steady`: the model always gives the
+        same."""
+        if not _failed(rows) or self.is_over or (self.is_missing and self.allowance.is_spent):
+            return rows
+        if self._is_misshapen(at):
+            self._give_up(at)
+            return rows
+        rows = [
+            self._by_roundings(self._by_float32(row, at, index), at, index)
+            if row.verdict is Verdict.FAIL
+            else row
+            for index, row in enumerate(rows)
+        ]
+        shaken = _Shaken(self.reference, at.leaves, {})
+        if steady:
+            rows = within_noise(rows, at.want, at.got, shaken)
+        if _failed(rows):
+            rows = self._by_choice(rows, at)
+        left = [
+            index
+            for index, row in enumerate(rows)
+            if row.verdict is Verdict.FAIL and not row.choices
+        ]
+        if left and not self.is_missing:
+            index = left[0]
+            first = None
+            if steady and rows[index].max_abs is not None and _is_floating(at.want[index]):
+                first = at.want[index], to_tensor(at.got[index]), index, shaken
+            if at.tamer and (moved := _swayed(first)) is not None:
+                raise RefusedError(f"other last digits move the model itself by {moved:.2g}")
+            self._first = first
+            self._give_up(at)
+        return rows
+
+    def _give_up(self, at: Compared) -> None:
+        self.is_missing = True
+        self.is_over = self.provisional and at.case.sizes != self.inputs.example
+
+    def _is_misshapen(self, at: Compared) -> bool:
+        """Whether an output has another shape than the model's, and no data decide about it."""
+        return any(
+            getattr(want, "shape", None) != got.shape == _shape(dims, at.case.sizes)
+            for want, got, dims in zip(at.want, at.got, self.shapes, strict=True)
+        )
+
+    def sway(self) -> float | None:
+        """How far its own roundings move the model at the first case that nothing explains, if that
+        is as far as the file is off."""
+        return None if self.is_over else _swayed(self._first)
+
+    def _by_float32(self, row: Row, at: Compared, index: int) -> Row:
+        """A row of half precision, looked at again beside the model in float32."""
+        if row.max_abs is None or not self.half:
+            return row
+        exact = self._exact(at.leaves)
+        found = distances(at.want[index], at.got[index], exact[index]) if exact else None
+        if found is None or not found.is_nearer:
+            return row
+        detail = f"from the model in float32 this is {found.file:.2g}, the model itself {found.model:.2g}"
+        return replace(row, verdict=Verdict.PASS, detail=detail, choices=())
+
+    def _exact(self, leaves: Sequence[Any]) -> Outputs | None:
+        wide = widened(self.inputs.loaded)
+        if wide is None:
+            return None
+        try:
+            with Reference(wide, self.seed) as reference:
+                return reference.call(widened_leaves(leaves))
+        except RefusedError:
+            return None
+
+    def _by_roundings(self, row: Row, at: Compared, index: int) -> Row:
+        """A row of a quantised model, beside what its own roundings do to it."""
+        want = at.want[index]
+        if row.verdict is not Verdict.FAIL or row.max_abs is None or not _is_floating(want):
+            return row
+
+        def draw(turn: int) -> torch.Tensor | None:
+            outputs = self.reference.jolted(at.leaves, turn)
+            return None if outputs is None else outputs[index]
+
+        answer = to_tensor(at.got[index])
+        found = sway(want, answer, draw) if finite((want, answer)) else None
+        if found is None:
+            return row
+        if found.is_one_step:
+            detail = (
+                f"{found.share:.1%} of the values are one step of {found.step:.2g} off, as ties are"
+            )
+            return replace(
+                row, verdict=Verdict.PASS, detail=detail, rtol=0.0, atol=found.step, choices=()
+            )
+        said = f"some integers moved by one step move the model by {found.allowed / 2:.2g}"
+        if not found.is_within:
+            return replace(row, detail=f"{row.detail} ({said})")
+        detail = f"{said}: up to twice that is allowed"
+        return replace(
+            row, verdict=Verdict.PASS, detail=detail, rtol=0.0, atol=found.allowed, choices=()
+        )
+
+    def _by_choice(self, rows: list[Row], at: Compared) -> list[Row]:
+        """Looked at again beside the model that was told what to choose."""
+        feeds = self.inputs.feeds(at.leaves)
+        for settling in settlings(self.reference, at.leaves, self.deciding, feeds):
+            try:
+                want, made = self.reference.settled(at.leaves, settling=settling)
+            except RefusedError:
+                return rows
+            if not made or len(want) != len(at.got):
+                continue
+            pairs = enumerate(zip(want, at.got, strict=True))
+            again = [at.judge(index, *pair) for index, pair in pairs]
+            if not _failed(again):  # one choice holds for all outputs
+                self.chosen_at = self.chosen_at or settling.place
+                invented = at.case.values is not Values.EXAMPLE
+                return settled_rows(rows, again, made, allowed=self.undetermined, invented=invented)
+        return rows
+
+
+def _swayed(left: Left | None) -> float | None:
+    if left is None:
+        return None
+    want, answer, index, shaken = left
+
+    def draw(turn: int) -> torch.Tensor | None:
+        outputs = shaken(turn)
+        return None if outputs is None else outputs[index]
+
+    found = sway(want, answer, draw) if finite((want, answer)) else None
+    return found.allowed / 2 if found is not None and found.is_within else None
+
+
+def _failed(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row.verdict is Verdict.FAIL]
+
+
+def _shape(dims: Dims, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
+    """None where the sizes of the inputs do not tell it."""
+    if not dims or None in dims:  # of an output without a shape nothing is known
+        return None
+    try:
+        return tuple(evaluate(dim, sizes) for dim in dims if dim is not None)
+    except (KeyError, ValueError):
+        return None
+
+
+def _is_floating(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()

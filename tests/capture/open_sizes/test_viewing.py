@@ -1,0 +1,38 @@
+"""Views whose sizes only the data know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnxruntime
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+
+
+class Shifted(nn.Module):
+    """Relative positions by a view: each row is one further on than the one above."""
+
+    def forward(self, x: Tensor, counts: Tensor) -> Tensor:
+        length = counts.clamp(1, 9).sum()
+        rows = torch.zeros((x.shape[0], length, x.shape[1])) + x[:, None]
+        table = torch.arange(41.0)[None, :, None].expand(1, 41, x.shape[1])
+        middle, size = 20, rows.shape[1]
+        scores = (rows @ table[:, middle - size + 1 : middle + size].transpose(1, 2))[:, None]
+        padded = torch.cat([torch.zeros((*scores.shape[:3], 1)), scores], -1)
+        padded = padded.view(*scores.shape[:2], scores.shape[3] + 1, scores.shape[2])
+        return padded[:, :, 1:].view_as(scores)[..., : scores.shape[-1] // 2 + 1]
+
+
+def test_what_is_no_one_piece_is_viewed_anew(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, path = Shifted().eval(), tmp_path / "shifted.onnx"
+    example = (torch.randn(2, 3), torch.tensor([2, 3]))
+    shapes = {"x": {0: "batch"}, "counts": None}
+    assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
+    session = onnxruntime.InferenceSession(path)
+    for counts in ([1, 1], [4, 2], [9, 9]):
+        x, given = torch.randn(3, 3), torch.tensor(counts)
+        (found,) = session.run(None, {"x": x.numpy(), "counts": given.numpy()})
+        torch.testing.assert_close(torch.tensor(found), model(x, given), rtol=1e-4, atol=1e-4)

@@ -1,0 +1,184 @@
+"""What is said of chance, counters and messages that no graph shows."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import random
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+from onnxpert import Severity
+from onnxpert.report import Report
+
+LOG = logging.getLogger(__name__)
+
+
+def marked(report: Report, rule: str) -> list[str]:
+    """The marks at the end of the lines of a rule's findings."""
+    places = [f.location for f in report.findings if f.rule == rule and f.location]
+    return [place.code.rpartition("# ")[2] for place in places]
+
+
+class OwnChance(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.python = random.Random(3)
+        self.numpy = np.random.default_rng(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x * self.python.uniform(1, 2)  # python
+        return x + float(self.numpy.normal())  # numpy
+
+
+def test_generators_of_the_models_own_are_chance() -> None:
+    model = OwnChance().eval()
+    generator = model.numpy
+    report = onnxpert.diagnose(model, (torch.ones(3),))
+    assert marked(report, "NUM703") == ["python", "numpy"]
+    assert model.numpy is generator
+
+
+class Counts(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = itertools.count()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + next(self.steps)  # step
+
+
+def test_an_iterator_that_goes_on_is_state() -> None:
+    report = onnxpert.diagnose(Counts().eval(), (torch.ones(3),))
+    assert marked(report, "STA302") == ["step"]
+
+
+class Logs(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        LOG.debug("not heard")
+        LOG.error("largest: %s", x.shape)  # heard
+        return x * 2
+
+
+def test_a_message_to_a_log_is_told_where_it_is_heard() -> None:
+    report = onnxpert.diagnose(Logs().eval(), (torch.ones(3),))
+    assert marked(report, "STA306") == ["heard"]
+
+
+class Decodes(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lots = torch.Generator().manual_seed(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(3):
+            if torch.rand((), generator=self.lots) > x.max():  # lot
+                break
+            x = torch.from_numpy(x.numpy() + 1)  # array
+        return x
+
+
+def test_a_draw_that_only_a_call_of_the_model_shows_is_told() -> None:
+    report = onnxpert.diagnose(Decodes().eval(), (torch.ones(3),))
+    assert marked(report, "NUM704") == ["lot"]
+    assert marked(report, "CTL402") == ["array"]
+
+
+class Drops(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.drop(x)
+
+
+def test_a_dropout_in_training_is_not_told_twice() -> None:
+    report = onnxpert.diagnose(Drops(), (torch.ones(3),))
+    assert not marked(report, "NUM704")
+
+
+class Heads(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = nn.ModuleDict({"cats": nn.Linear(3, 2), "dogs": nn.Linear(3, 4)})
+
+    def forward(self, x: Tensor, task: str, mask: Tensor | None = None) -> Tensor:
+        if mask is not None:
+            x = x * mask
+        return self.heads[task](x)  # choice
+
+
+def test_a_word_that_chooses_is_told_where_it_does() -> None:
+    report = onnxpert.diagnose(Heads().eval(), (torch.ones(1, 3), "dogs"))
+    assert marked(report, "INP125") == ["choice"]
+    assert all(f.severity is Severity.INFO for f in report.findings)
+
+
+class Gain(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        peak = x.abs().max()
+        gain = 1.0 / peak.item() if peak > 0 else 1.0
+        return x * gain
+
+
+def test_a_number_that_a_branch_gives_is_in_the_file() -> None:
+    report = onnxpert.diagnose(Gain().eval(), (torch.randn(2, 5),))
+    assert report.ok
+
+
+class Halves(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(2, 2, 3).to(torch.bfloat16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.conv(x.to(torch.bfloat16)).float()  # half
+
+
+def test_weights_in_half_precision_in_a_model_of_single_precision_are_told() -> None:
+    report = onnxpert.diagnose(Halves().eval(), (torch.randn(1, 2, 8),))
+    assert marked(report, "DTY904") == ["half"]
+
+
+class Rounds(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        noise = 0.01 * torch.rand(3)  # noise
+        return (x + noise).floor()
+
+
+def test_chance_that_makes_no_difference_is_told_and_no_more() -> None:
+    report = onnxpert.diagnose(Rounds().eval(), (torch.tensor([0.5, 1.5, 2.5]),))
+    found = [(f.rule, f.severity) for f in report.findings]
+    assert found == [("NUM702", Severity.INFO)]
+    assert marked(report, "NUM702") == ["noise"]
+
+
+class Cuts(nn.Module):
+    def forward(self, x: Tensor, lengths: list[int]) -> Tensor:
+        parts = [x[:n].sum(0) for n in lengths]  # cut
+        return torch.stack(parts)
+
+
+def test_a_list_of_numbers_is_told_once_and_where_it_is_used() -> None:
+    report = onnxpert.diagnose(Cuts().eval(), (torch.ones(4, 3), [1, 3, 2]))
+    (found,) = [f for f in report.findings if f.rule == "INP123"]
+    assert found.message == "input lengths holds 3 numbers, and the file holds them as constants"
+    assert marked(report, "INP125") == ["cut"]
+
+
+class Attends(nn.Module):
+    def forward(self, x: Tensor, inside: Tensor) -> Tensor:
+        pair = inside[:, None] & inside[None, :]
+        return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=pair)  # row
+
+
+def test_a_masked_row_is_all_that_is_told_of_an_attention() -> None:
+    inside = torch.tensor([True, True, False])
+    report = onnxpert.diagnose(Attends().eval(), (torch.randn(1, 3, 4), inside))
+    assert report.ok
+    assert [f.rule for f in report.findings] == ["NUM709"]
+    assert marked(report, "NUM709") == ["row"]

@@ -1,0 +1,174 @@
+"""Why a row fails is asked of the model as long as the answer counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from onnx import helper
+from torch import nn
+
+from onnxpert import targets
+from onnxpert.core.types import Answer, Verdict
+from onnxpert.verify import allowance, verify
+from onnxpert.verify.reference import Reference
+
+ORT = targets.find("ort-cpu")
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The shape of what the model was run on, each time."""
+    found: list[str] = []
+    whole = Reference._outputs
+
+    def counted(self: Any, leaves: Sequence[Any], *rest: Any) -> Any:
+        kind = type(rest[1]).__name__ if len(rest) > 1 else "plain"
+        found.append(f"{kind} {list(leaves[0].shape)}")
+        return whole(self, leaves, *rest)
+
+    monkeypatch.setattr(Reference, "_outputs", counted)
+    return found
+
+
+@pytest.fixture
+def doubled(write: Any) -> Path:
+    """A file that gives `x + x`."""
+    dims = {"x": (torch.float32, ["batch", 4])}
+    path = write([helper.make_node("Add", ["x", "x"], ["y"])], dims, {"y": dims["x"]})
+    assert isinstance(path, Path)
+    return path
+
+
+class Twice(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 2 * x
+
+
+class Thrice(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 3 * x
+
+
+def test_an_answer_that_was_seen_saves_a_run(load: Any, calls: list[str]) -> None:
+    x = torch.randn(2, 4)
+    loaded = load(Twice(), x=x)
+    with Reference(loaded, 0) as reference:
+        before = reference.examine((x,))
+        assert len(calls) == 2
+        after = reference.examine((x,), Answer((2 * x,), frozenset({torch.float32})))
+        assert len(calls) == 3
+        wrong = reference.examine((x,), Answer((3 * x,), frozenset({torch.float32})))
+        assert len(calls) == 5
+    for one in (before, after, wrong):
+        assert (one.nondeterministic, one.stateful, one.computed_in) == (False, False, "float32")
+
+
+def test_one_failure_without_a_reason_is_enough_where_time_is_out(
+    load: Any, doubled: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = load(Thrice(), x=torch.randn(2, 4))
+    monkeypatch.setattr(allowance, "SECONDS", -1.0)
+    verified = verify(loaded, doubled, ORT)
+    assert {row.verdict for row in verified.rows} == {Verdict.FAIL}
+    assert "Settling [2, 4]" in calls
+    assert {"plain [3, 4]", "plain [1, 4]"} <= set(calls)
+    assert not {"Settling [3, 4]", "Settling [1, 4]"} & set(calls)
+
+
+def test_every_failure_is_looked_into_while_there_is_time(
+    load: Any, doubled: Path, calls: list[str]
+) -> None:
+    verify(load(Thrice(), x=torch.randn(2, 4)), doubled, ORT)
+    assert {"Settling [2, 4]", "Settling [3, 4]", "Settling [1, 4]"} <= set(calls)
+
+
+def test_what_is_left_out_is_told(load: Any, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allowance, "SECONDS", -1.0)
+    dims = {"x": (torch.float32, ["batch", "length"])}
+    path = write([helper.make_node("Add", ["x", "x"], ["y"])], dims, {"y": dims["x"]})
+    verified = verify(load(Twice(), x=torch.randn(2, 4)), path, ORT)
+    assert verified.proven
+    passed = [row.case for row in verified.rows if row.verdict is Verdict.PASS]
+    assert passed == ["example", "batch=3, length=5", "other values", "batch=1"]
+    left = [row for row in verified.rows if row.verdict is Verdict.SKIPPED]
+    assert [row.case for row in left] == ["length=1", "batch=3", "length=5"]
+    assert all(row.detail == "one run of the model takes 0.0 s" for row in left)
+
+
+class Cut(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 2 * x[:2]
+
+
+def test_a_shape_that_the_sizes_decide_has_no_excuse(
+    load: Any, doubled: Path, calls: list[str]
+) -> None:
+    verified = verify(load(Cut(), x=torch.randn(2, 4)), doubled, ORT)
+    assert [row.case for row in verified.rows if row.verdict is Verdict.FAIL] == ["batch=3"]
+    assert not any(call.startswith(("Settling", "Tremor", "Jolts")) for call in calls)
+
+
+class Bent(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 2 * x if len(x) == 2 else 3 * x
+
+
+def test_a_failure_that_leads_to_another_file_is_looked_into_once(
+    load: Any, doubled: Path, calls: list[str]
+) -> None:
+    loaded = load(Bent(), x=torch.randn(2, 4))
+    verified = verify(loaded, doubled, ORT, provisional=True)
+    failed = [row.case for row in verified.rows if row.verdict is Verdict.FAIL]
+    assert failed == ["batch=3", "batch=1"]
+    assert "Settling [3, 4]" in calls
+    assert not {"Settling [1, 4]", "Tremor [1, 4]"} & set(calls)
+
+
+class Steep(nn.Module):
+    """Plain for small numbers; of larger ones only the last digits are left."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        part = x / 7
+        return torch.where(x.abs() <= 1, part, (part * 1e8).sin())
+
+
+@pytest.fixture
+def steep(write: Any) -> Path:
+    """The same with a product for the quotient."""
+    node = helper.make_node
+    dims = {"x": (torch.float32, ["batch", 4])}
+    nodes = [
+        node("Mul", ["x", "seventh"], ["part"]),
+        node("Mul", ["part", "many"], ["large"]),
+        node("Sin", ["large"], ["digits"]),
+        node("Abs", ["x"], ["size"]),
+        node("LessOrEqual", ["size", "one"], ["small"]),
+        node("Where", ["small", "part", "digits"], ["y"]),
+    ]
+    numbers = {"seventh": 1 / 7, "many": 1e8, "one": 1.0}
+    weights = {name: torch.tensor(number) for name, number in numbers.items()}
+    path = write(nodes, dims, {"y": dims["x"]}, weights=weights)
+    assert isinstance(path, Path)
+    return path
+
+
+def test_values_of_our_own_that_lead_a_model_astray_are_no_failure(load: Any, steep: Path) -> None:
+    tame = torch.rand(2, 4, generator=torch.Generator().manual_seed(0))
+    verified = verify(load(Steep(), x=tame), steep, ORT)
+    assert verified.proven
+    refused = [row for row in verified.rows if row.verdict is Verdict.REFUSED]
+    assert [row.case for row in refused] == ["other values"]
+    assert refused[0].detail.startswith("other last digits move the model itself by ")
+    assert "other values (shuffled)" in {row.case for row in verified.rows}
+
+
+def test_values_of_the_users_are(load: Any, steep: Path) -> None:
+    wild = 10 * torch.rand(2, 4, generator=torch.Generator().manual_seed(0))
+    verified = verify(load(Steep(), x=wild), steep, ORT)
+    assert not verified.proven
+    assert verified.rows[0].verdict is Verdict.FAIL
+    assert verified.sway is not None
