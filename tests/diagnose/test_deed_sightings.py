@@ -182,3 +182,22 @@ def test_a_masked_row_is_all_that_is_told_of_an_attention() -> None:
     assert report.ok
     assert [f.rule for f in report.findings] == ["NUM709"]
     assert marked(report, "NUM709") == ["row"]
+
+
+class KeepsChance(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + torch.empty_like(x).normal_()  # chance
+        if self.last is not None:
+            x = x + self.last
+        self.last = x  # kept
+        return x
+
+
+def test_chance_and_state_are_two_things_at_two_places() -> None:
+    report = onnxpert.diagnose(KeepsChance().eval(), (torch.ones(3),))
+    assert marked(report, "NUM702") == ["chance"]
+    assert marked(report, "STA305") == ["kept"]

@@ -208,3 +208,18 @@ def test_a_request_to_end_leaves_nothing_on_disk(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
+
+
+class Keeps(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.last = x.sum()
+        return x * 2
+
+
+def test_what_was_found_before_a_stage_that_crashes_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("onnxpert.engine.pipeline.prove", lambda *_, **__: os.abort())
+    report = onnxpert.diagnose(Keeps().eval(), X, timeout=1000)
+    assert [found.rule for found in report.findings] == ["STA302", "CAP023"]
+    assert "`verify`" in report.findings[-1].message

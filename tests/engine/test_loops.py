@@ -322,9 +322,22 @@ class EachItsOwn(nn.Module):
         return torch.stack([self.cells[t](x[:, t]) for t in range(x.shape[1])], 1)
 
 
+class EachByName(EachItsOwn):
+    def forward(self, x: torch.Tensor) -> Any:
+        cells = dict(self.cells.named_children())
+        return torch.stack([cells[f"{t}"](x[:, t]) for t in range(x.shape[1])], 1)
+
+
+def test_a_module_for_each_turn(tmp_path: Path) -> None:
+    model, path = EachItsOwn().eval(), tmp_path / "loop.onnx"
+    report = onnxpert.export(model, (torch.randn(2, 4, 3),), path, dynamic_shapes=SEQUENCE)
+    assert compared(model, path, (2, 1, 3), (3, 2, 3), (1, 4, 3), (2, 5, 3)) == 3
+    assert any("IndexError" in finding.message for finding in report.findings)
+
+
 def test_what_cannot_vary_is_still_said() -> None:
     report = onnxpert.diagnose(
-        EachItsOwn().eval(), (torch.randn(2, 4, 3),), dynamic_shapes=SEQUENCE
+        EachByName().eval(), (torch.randn(2, 4, 3),), dynamic_shapes=SEQUENCE
     )
     assert "SHP201" in [finding.rule for finding in report.findings]
 

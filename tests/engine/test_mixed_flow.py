@@ -11,6 +11,7 @@ import onnxruntime
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._higher_order_ops.scan import scan
 
 import onnxpert
 
@@ -145,3 +146,19 @@ def test_memory_moved_beneath_a_tensor(tmp_path: Path) -> None:
     with pytest.raises(onnxpert.ExportError) as raised:
         exported(Model(forward), tmp_path / "m.onnx")
     assert {each.rule for each in raised.value.report.findings} >= {"OPS501"}
+
+
+class Scanned(nn.Module):
+    def forward(self, x: Tensor) -> Any:
+        def step(carried: dict[str, Tensor], row: dict[str, Tensor]) -> Any:
+            held = torch.tanh(carried["held"] + row["x"])
+            return {"held": held}, held * 2
+
+        last, rows = scan(step, {"held": torch.zeros(4)}, {"x": x}, dim=0, reverse=True)
+        return last["held"], rows
+
+
+def test_a_scan_of_dictionaries_is_compared(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    shapes = ({0: torch.export.Dim("rows", max=64)},)
+    assert onnxpert.export(Scanned(), (torch.randn(4, 4),), path, dynamic_shapes=shapes).verified

@@ -50,3 +50,28 @@ def test_a_padding_that_torch_computes(length: int, tmp_path: Path) -> None:
         x = torch.randn(3, 2, other)
         (found,) = session.run(None, {name: x.numpy()})
         torch.testing.assert_close(torch.tensor(found), model(x), rtol=1e-4, atol=1e-5)
+
+
+class InPieces(Padded):
+    """As many pieces as the model was told, which is one as long as the input."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        length = x.shape[-1]
+        pieces = [
+            super(InPieces, self).forward(x[..., start : start + length])
+            for start in range(0, length, length)
+        ]
+        return torch.cat(pieces, -1)
+
+
+def test_one_piece_as_long_as_the_input(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, path = nn.Sequential(InPieces(7, 1), Padded(4, 2)).eval(), tmp_path / "m.onnx"
+    shapes = ({0: "batch", 2: "length"},)
+    assert onnxpert.export(model, (torch.randn(2, 2, 40),), path, dynamic_shapes=shapes).ok
+    session = onnxruntime.InferenceSession(path)
+    (name,) = [given.name for given in session.get_inputs()]
+    for other in (1, 2, 6, 7, 13):
+        x = torch.randn(3, 2, other)
+        (found,) = session.run(None, {name: x.numpy()})
+        torch.testing.assert_close(torch.tensor(found), model(x), rtol=1e-4, atol=1e-5)

@@ -229,3 +229,20 @@ def test_autocast_casts_what_it_should() -> None:
     _, found = as_program(Autocast().eval())
     products = [node for node in found.model.graph if node.op_type in ("MatMul", "Gemm")]
     assert [node.outputs[0].dtype for node in products] == [ir.DataType.FLOAT16] * 2
+
+
+class Settled(nn.Module):
+    """What the branch is about is a constant, which nobody says to Python."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.on: Tensor
+        self.register_buffer("on", torch.tensor(True))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cond(self.on, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+def test_a_branch_on_a_constant_is_its_side() -> None:
+    assert "If" not in [node.op_type for node in lowered(Settled(), [X]).model.graph]
+    assert_same(Settled(), X)

@@ -52,6 +52,13 @@ CASES: dict[str, list[tuple[str, str]]] = {
             'rows = torch.vmap(each, randomness="different")(x, w)\n        return rows.movedim(0, 1)',
         ),
         (
+            (
+                "rows, s = [], x.shape[1]\nfor n in x.argmax(1).tolist():\n"
+                "    rows.append([1] * n + [0] * (s - n))\nreturn x * torch.tensor(rows)"
+            ),
+            "return torch.where(torch.arange(s) < n, 1, 0)",
+        ),
+        (
             "y = x.clone()\nfor i, n in enumerate(x.argmax(1).tolist()):\n    y[i, :n] = 0\nreturn y",
             "return torch.where(torch.arange(y_i.shape[0], device=y_i.device) < n, 0, y_i)",
         ),
@@ -145,6 +152,11 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("return x - sum(x)", "x - x.sum(0)"),
         ("return x * any(x[0] > 0)", "return x * (x[0] > 0).any()"),
         ("return x / max(x.std(), 1e-3)", "x.std().clamp(min=1e-3)"),
+        (
+            "m = x.mean(0)\nreturn x[:, sorted(range(8), key=lambda i: m[i], reverse=True)]",
+            "x[:, m.argsort(stable=True, descending=True)]",
+        ),
+        ("m = x.mean(0)\nreturn x[:, max(range(8), key=lambda i: m[i])]", "x[:, m.argmax(0)]"),
         ("return x / max(x.std(), x.abs().mean())", "torch.maximum(x.std(), x.abs().mean())"),
     ],
     "join-conditions": [
@@ -243,6 +255,13 @@ CASES: dict[str, list[tuple[str, str]]] = {
                 "    self.mask = torch.ones(len(x), 1)\nreturn x * self.mask"
             ),
             "mask = torch.ones(len(x), 1)\n        return x * mask\n",
+        ),
+        (
+            (
+                "n = x.shape[1]\nif n not in TABLES:\n    t = torch.arange(n)  # places\n"
+                "    TABLES[n] = t.cos()\nreturn x * TABLES[n]"
+            ),
+            "t = torch.arange(n)  # places\n        tables = t.cos()\n        return x * tables\n",
         ),
     ],
     "keep-values-local": [

@@ -156,17 +156,7 @@ def steep(write: Any) -> Path:
     return path
 
 
-def test_values_of_our_own_that_lead_a_model_astray_are_no_failure(load: Any, steep: Path) -> None:
-    tame = torch.rand(2, 4, generator=torch.Generator().manual_seed(0))
-    verified = verify(load(Steep(), x=tame), steep, ORT)
-    assert verified.proven
-    refused = [row for row in verified.rows if row.verdict is Verdict.REFUSED]
-    assert [row.case for row in refused] == ["other values"]
-    assert refused[0].detail.startswith("other last digits move the model itself by ")
-    assert "other values (shuffled)" in {row.case for row in verified.rows}
-
-
-def test_values_of_the_users_are(load: Any, steep: Path) -> None:
+def test_a_model_that_its_last_digits_decide_is_not_proven(load: Any, steep: Path) -> None:
     wild = 10 * torch.rand(2, 4, generator=torch.Generator().manual_seed(0))
     verified = verify(load(Steep(), x=wild), steep, ORT)
     assert not verified.proven

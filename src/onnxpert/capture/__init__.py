@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.nn.parameter import is_lazy
 
@@ -90,7 +91,8 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
             asked = [failed for _, failed in attempts if failed.kind == _ASKED and failed.location]
             stopped = [failed.location for failed in asked[:1] if failed.location]
             blockers, scouted, sides = scout(loaded, stopped)
-            scouted = _finished(scouted or unmet(loaded), blockers)
+            scouted = _finished(_filled(scouted or unmet(loaded)), blockers)
+            sides = tuple(map(_filled, sides))
     return CaptureFailed(loaded, tuple(attempts), blockers=blockers, scouted=scouted, sides=sides)
 
 
@@ -133,19 +135,38 @@ def _finished(captured: Captured, blockers: Sequence[Blocker] = ()) -> Captured:
 
 
 def _whole(captured: Captured) -> Captured:
-    """A capture whose constants have values: those that `torch.func` makes to look at have none."""
+    """A capture whose constants have values: those that `torch.func` makes to look at have none, nor
+    those that torch.export makes of NumPy's arrays on the way."""
     loaded = captured.loaded
     if loaded is None or _is_unfilled(owner(loaded.module)):
         return captured
     for entry in captured.inputs:
-        if entry.kind is InputKind.CONSTANT and getattr(entry.tensor, "is_meta", False):
+        if entry.kind is InputKind.CONSTANT and _is_hollow(entry.tensor):
             raise RuntimeError("a tensor without values is among the constants of the model")
     return captured
 
 
+def _filled(captured: Captured) -> Captured:
+    """A graph that is only looked at, with zeros for the constants that have no values."""
+    inputs = tuple(
+        replace(
+            entry, tensor=torch.zeros(list(map(int, entry.tensor.shape)), dtype=entry.tensor.dtype)
+        )
+        if entry.kind is InputKind.CONSTANT and _is_hollow(entry.tensor)
+        else entry
+        for entry in captured.inputs
+    )
+    return replace(captured, inputs=inputs)  # type: ignore[no-any-return]
+
+
 def _is_unfilled(module: torch.nn.Module | None) -> bool:
     tensors = () if module is None else (*module.parameters(), *module.buffers())
-    return any(tensor.is_meta for tensor in tensors)
+    return any(map(_is_hollow, tensors))
+
+
+def _is_hollow(tensor: object) -> bool:
+    """Whether it has a shape and no values."""
+    return bool(getattr(tensor, "is_meta", False)) or isinstance(tensor, FakeTensor)
 
 
 def _with_detours(captured: Captured, attempts: Sequence[tuple[str, Failure]]) -> Captured:

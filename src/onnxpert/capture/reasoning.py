@@ -35,7 +35,9 @@ class Frugal(ShapeEnv):
         self._doubted: frozenset[str] = frozenset()
         # What a loop in steps turned once for: where it starts, and how far that goes.
         self.in_steps: dict[Expr, tuple[int, int]] = {}
-        self.ones: dict[Expr, int] = {}  # sizes that the user wants to vary and are 1 in the example
+        self.ones: dict[
+            Expr, int
+        ] = {}  # sizes that the user wants to vary and are 1 in the example
 
     def spelled_out(self, expr: Expr) -> Expr:
         """In the sizes of the inputs, and of what the data decide; nothing is worked out anew."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from onnxpert.core.types import (
     Captured,
     Checked,
+    Choice,
     Crossed,
     Fitting,
     Loaded,
@@ -32,6 +33,7 @@ from onnxpert.engine.walk import Walk
 from onnxpert.engine.withdrawals import after_proof, after_refusal, without
 from onnxpert.lower.nan_keeping import BLIND
 
+_ORDERED = {Choice.ORDER, Choice.ROUNDING}
 _OF_A_GRAPH = (Captured, Lowered, Fitting, Checked, Verified, Crossed)
 
 
@@ -134,8 +136,9 @@ def _flows_otherwise(
     if not isinstance(captured, Captured) or not (captured.branches or captured.inferred):
         return False
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
-    by_rounding = verified.sway is not None  # whichever way it flows
-    return bool(failed) and not crossed and not by_rounding
+    # Whichever way it flows: a sign may be a branch's doing, an order and last digits are not.
+    settled = verified.sway is not None or all(_ORDERED & set(row.choices) for row in failed)
+    return not crossed and not settled
 
 
 def may_have_other_sides(captured: object, loaded: Loaded) -> bool:

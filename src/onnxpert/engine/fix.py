@@ -316,9 +316,12 @@ class _Search:
 
     def why_not(self) -> str:
         if self.before.ok and self.goal.traced:
-            return "nothing to mend: the model exports as it is"
+            return "nothing to mend: onnxpert exports the model as it is"
         if self.before.ok:
-            return "onnxpert exports it as it is; no codemod makes torch.export follow it"
+            return (
+                "nothing to mend for onnxpert, which exports the model as it is; "
+                "no codemod makes torch.export follow it"
+            )
         return "no codemod helps here: see the findings for what to change by hand"
 
 

@@ -367,9 +367,13 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
         rest = replace(rest, divergence=_localised(walk, loaded, lowered, verified))
     place = place_named(lowered, verified.runtime_error) or place_of_failure(lowered, rest.rows)
     place = place or verified.location
-    if verified.nondeterministic or verified.stateful:
-        deeds = (Deed.CHANCE,) if verified.nondeterministic else (Deed.ATTRIBUTE, Deed.GLOBAL)
-        place = _place_of(walk, *deeds)
+    if verified.stateful:
+        place = _place_of(walk, Deed.ATTRIBUTE, Deed.GLOBAL)
+    if verified.nondeterministic:
+        if verified.stateful:  # two things, each at its own place
+            walk.learn(Verified((), stateful=True, exposed=verified.exposed, location=place))
+            rest = replace(rest, stateful=False)
+        place = _place_of(walk, Deed.CHANCE)
     walk.learn(replace(rest, location=place, text=_text(walk)))
     if not crossed:
         for bounded in bounds(loaded, lowered, taken_beyond(loaded, lowered, verified)):

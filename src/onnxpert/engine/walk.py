@@ -18,7 +18,7 @@ from onnxpert.core.types import (
     Verified,
 )
 from onnxpert.diagnose import diagnose
-from onnxpert.engine.clock import Clock
+from onnxpert.engine.clock import Clock, hearer
 from onnxpert.engine.plugins import Plugins
 from onnxpert.engine.weights import Wish
 from onnxpert.quantise.scheme import Scheme
@@ -50,6 +50,14 @@ class Walk:
     quantised: Quantised | None = None
     weights: Wish = field(default_factory=Wish)
     narrower: str = ""  # the type that the target computes in instead of float64, by consent
+
+    def __post_init__(self) -> None:
+        self.clock.between = self._tell
+
+    def _tell(self) -> None:
+        hear = hearer.get()
+        if hear is not None and self.findings:
+            hear(tuple(self.findings))
 
     @property
     def blocked(self) -> bool:

@@ -129,7 +129,7 @@ def _replay(root: Any, found: dict[fx.Node, Any], given: Mapping[fx.Node, Any]) 
             found[node] = written[0] if len(written) == 1 else tuple(written)
         elif _makes_views(node.target):
             args, kwargs = fx.map_arg((node.args, node.kwargs), lambda n: _value(n, found))
-            found[node] = node.target(*_as_found(node, args), **kwargs)
+            found[node] = _viewed(node, _as_found(node, args), kwargs)
         else:
             found[node] = node.meta.get("val")
         inner = region(root, node) if node.op == "call_function" else None
@@ -137,6 +137,18 @@ def _replay(root: Any, found: dict[fx.Node, Any], given: Mapping[fx.Node, Any]) 
             _replay(inner, found, {a: found[b] for a, b in entries(inner, node)})
             results = next(reversed(inner.graph.nodes)).args[0]
             found[node] = fx.map_arg(results, lambda n: found[n])
+
+
+def _viewed(node: fx.Node, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What makes a view, run; where it cannot be at the example's sizes (`x[0]` of none), as it was
+    recorded, in the memory of what it looks at."""
+    try:
+        return node.target(*args, **kwargs)  # type: ignore[operator]
+    except (RuntimeError, IndexError, ValueError):
+        look = node.meta.get("val")
+        if not isinstance(look, torch.Tensor) or not isinstance(args[0], torch.Tensor):
+            raise
+        return args[0].as_strided(look.shape, look.stride(), look.storage_offset())
 
 
 def _as_found(node: fx.Node, args: tuple[Any, ...]) -> tuple[Any, ...]:

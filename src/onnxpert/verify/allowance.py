@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-SECONDS = 30.0
+SECONDS = 45.0
 
 
 class Allowance:

@@ -37,7 +37,6 @@ class Compared:
     want: Outputs
     got: Sequence[Any]
     judge: Judge
-    tamer: bool  # the same can be shown with values nearer to the example's
 
 
 @dataclass(slots=True)
@@ -60,9 +59,7 @@ Left: TypeAlias = tuple[torch.Tensor, torch.Tensor, int, _Shaken]
 
 @dataclass(slots=True)
 class Explanations:
-    """Asks for them, and remembers the first failure that has none.
-
-    Raises RefusedError for values of our own at which the model's last digits decide everything."""
+    """Asks for them, and remembers the first failure that has none."""
 
     inputs: Inputs
     shapes: Sequence[Dims]  # of the file's outputs
@@ -104,12 +101,8 @@ class Explanations:
         ]
         if left and not self.is_missing:
             index = left[0]
-            first = None
             if steady and rows[index].max_abs is not None and _is_floating(at.want[index]):
-                first = at.want[index], to_tensor(at.got[index]), index, shaken
-            if at.tamer and (moved := _swayed(first)) is not None:
-                raise RefusedError(f"other last digits move the model itself by {moved:.2g}")
-            self._first = first
+                self._first = at.want[index], to_tensor(at.got[index]), index, shaken
             self._give_up(at)
         return rows
 

@@ -301,7 +301,7 @@ class _Proof:
         pairs = enumerate(zip(want, got, strict=True))
         rows = self.explanations.explained(
             [judge(index, *pair) for index, pair in pairs],
-            Compared(case, leaves, want, got, judge, self._has_tamer_values(case)),
+            Compared(case, leaves, want, got, judge),
             steady=not character.nondeterministic and not character.stateful,
         )
         if any(row.verdict is Verdict.FAIL for row in rows) and self._may_be_luck(character):

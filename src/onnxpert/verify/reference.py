@@ -62,6 +62,7 @@ class Reference:
         self._model = loaded.module.module() if program else loaded.module
         self._state = Memory(self._model)
         self.patience: float | None = None  # seconds that a call may take
+        self._stance, self._untried = "force_eager", True
         self._plainly = False  # attention and its layers by their parts
         self._rounds = True  # its activations to integers, as far as is known
 
@@ -216,8 +217,7 @@ class Reference:
         args, kwargs = self._loaded.rebuild([self._prepared(*pair) for pair in self._pairs(leaves)])
         with (
             # Under a mode torch would give up compiling `torch.cond`, and for ever: as it is, then.
-            # Without one, `scan` of a dictionary wants to be compiled.
-            torch.compiler.set_stance("force_eager" if watch or self.patience else "default"),
+            torch.compiler.set_stance(self._stance),
             warnings.catch_warnings(action="ignore"),  # the user has met them at their own calls
             torch.random.fork_rng(),
             _dice_kept(),
@@ -230,9 +230,29 @@ class Reference:
                 with watch or waiting, by_parts, followed(self._model):
                     answer = self._model(*args, **kwargs)
             except Exception as error:  # whatever the model raises, it is its way of saying no
-                raise RefusedError(one_line(error)) from error
-        # Its own memory may be part of the answer, and is about to be put back.
-        return tuple(_copied(leaf) for _, leaf in flatten_outputs(answer))
+                if not self._untried or watch is not None or self.patience is not None:
+                    raise RefusedError(one_line(error)) from error
+                refused = RefusedError(one_line(error))
+            else:
+                # Its own memory may be part of the answer, and is about to be put back.
+                return tuple(_copied(leaf) for _, leaf in flatten_outputs(answer))
+        return self._compiled(refused, leaves, seed, watch)
+
+    def _compiled(
+        self,
+        refused: RefusedError,
+        leaves: Sequence[Any],
+        seed: int,
+        watch: Watch | Jolts | Settling | Tremor | Witness | None,
+    ) -> tuple[Output, ...]:
+        """Once more, as torch would have it: `scan` of a dictionary goes wrong if it is not compiled."""
+        self._state.restore()
+        self._untried, self._stance = False, "default"
+        try:
+            return self._outputs(leaves, seed, watch)
+        except RefusedError:
+            self._stance = "force_eager"
+            raise refused from None
 
     def _pairs(self, leaves: Sequence[Any]) -> zip[tuple[str, Any]]:
         return zip((leaf.name for leaf in self._loaded.leaves), leaves, strict=True)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy
 import torch
+from torch.utils._sympy.functions import FloorDiv
 
 from onnxpert.capture.flat import fed
 from onnxpert.capture.inputs import traced_example
@@ -99,6 +100,7 @@ class Choice:
         most = (False, -1, 0)
         asked = wanted[-1][0].free_symbols if wanted else set()
         ties = _ties([*wanted, *liked])
+        several = _several(wanted[-1:])
         for count, free in enumerate(self._candidates(now, wanted, asked)):
             sizes = self._followed(free, now, ties)
             if count > _MOST_TRIALS:
@@ -106,9 +108,10 @@ class Choice:
             values = {self._symbols[key]: size for key, size in sizes.items()}
             if not all(holds(condition, values) is answer for condition, answer in wanted):
                 continue
-            # A size of 1 is a constant to torch, and sizes that are equal by chance may be taken for
+            # A size of 1 is a constant to torch, be it a number of blocks, and sizes that are equal by chance may be taken for
             # equal: either would be one case of many.
             large = min(sizes.values(), default=2) > 1
+            large = large and all(holds(each, values) is True for each in several)
             pleased = sum(holds(condition, values) is answer for condition, answer in liked)
             score = (large, pleased, len(set(sizes.values())))
             if score > most:
@@ -172,8 +175,18 @@ class Choice:
         roots = np.arange(_LARGEST + 1)
         sizes: dict[Expr, Any] = {symbol: now[key] for key, symbol in self._symbols.items()}
         sizes.update((self._of(axis), axis.size(roots)) for axis in group)
-        found = roots[np.broadcast_to(holding(condition, sizes) == answer, roots.shape)]
-        return sorted(found.tolist(), key=lambda root: abs(root - have))[:_NEAREST]
+        held = np.broadcast_to(holding(condition, sizes) == answer, roots.shape)
+        blocks = [np.broadcast_to(holding(each, sizes), roots.shape) for each in _several([wish])]
+        near: list[int] = []
+        for found in (roots[held], roots[np.logical_and.reduce([held, *blocks])]):
+            near += sorted(found.tolist(), key=lambda root: abs(root - have))[:_NEAREST]
+        return near
+
+
+def _several(wishes: Iterable[Wish]) -> list[Expr]:
+    """That there is more than one block of each size that is asked for in blocks."""
+    quotients = {part for condition, _ in wishes for part in condition.atoms(FloorDiv)}
+    return [sympy.Gt(part, 1, evaluate=False) for part in sorted(quotients, key=str)]
 
 
 def _ties(wishes: Iterable[Wish]) -> list[set[Expr]]:

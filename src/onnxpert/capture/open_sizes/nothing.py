@@ -29,7 +29,7 @@ def correction(found: Any, one: Any, other: Any, choose: Callable[[Any, Any], An
     values = [_at_nothing(value, size) for value in (found, one, other)]
     if None in values or choose(*values[1:]) == values[0]:
         return 0
-    is_nothing = 1 - Min(1, FloorDiv(size + 1, 2))
+    is_nothing = 1 - Min(1, FloorDiv(size + 1, 2))  # type: ignore[no-untyped-call]
     missing = choose(*values[1:]) - values[0]
     return torch.SymInt(SymNode(missing * is_nothing, node.shape_env, int, 0))  # type: ignore[no-untyped-call]
 

@@ -79,7 +79,8 @@ def _reshaped(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
 def _of_data(input: Tensor, new: list[Any]) -> Any:
     """A view at sizes that only the data know, where the expressions say that it is one; what lies
     in one piece torch can tell by itself."""
-    runs: list[tuple[Expr, Expr, Any]] = []  # how many elements, the stride of all, of the last axis
+    # How many elements a run has, the stride of all of it, and that of its last axis.
+    runs: list[tuple[Expr, Expr, Any]] = []
     for size, stride in zip(reversed(input.shape), reversed(input.stride()), strict=True):
         length, step = expression(size), _bare(expression(stride))
         if runs and step == runs[-1][1]:
@@ -87,12 +88,12 @@ def _of_data(input: Tensor, new: list[Any]) -> Any:
         elif length != 1:
             runs.append((length, sympy.expand(step * length), stride))
     left, strides = list(new), list[Any]()
-    for length, _, stride in runs if len(runs) > 1 else ():
-        count = sympy.Integer(1)
+    for length, _, narrowest in runs if len(runs) > 1 else ():
+        count, step = sympy.Integer(1), narrowest
         while left and sympy.expand(count - length) != 0:
             size = left.pop()
-            strides.append(stride)
-            stride, count = stride * size, count * expression(size)
+            strides.append(step)
+            step, count = step * size, count * expression(size)
         if sympy.expand(count - length) != 0:
             return NotImplemented
     if left or len(runs) < 2:

@@ -4,6 +4,7 @@ What is done with it is done with each of them, on a side of its own of a branch
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -59,15 +60,15 @@ def picked(held: Any, place: Any, choose: Choose) -> Any:
             return number == key
         return (number == key) | (number == key - len(items))  # or counted from the end
 
-    return _chosen([(lambda key=key: is_at(key), one) for key, one in items], choose)
+    return _chosen([(functools.partial(is_at, key), one) for key, one in items], choose)
 
 
 def found(held: Any, place: Any, other: Any, choose: Choose) -> Any:
     """`held.get(place, other)` of a dictionary."""
     number = torch.scalar_tensor(place)
-    options: Options = [(lambda key=key: number == key, one) for key, one in held.items()]
-    if len(options) > _MOST or not all(isinstance(key, int) for key in held):
+    if len(held) > _MOST or not all(isinstance(key, int) for key in held):
         raise UnwritableError("something is taken out of much that only Python knows")
+    options: Options = [(functools.partial(number.eq, key), one) for key, one in held.items()]
     return _chosen([*options, (lambda: True, other)], choose)
 
 

@@ -254,7 +254,7 @@ class Flowing(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         opened = node.attr in _ELSEWHERE and node in self._called
-        made = self.generic_visit(node)
+        made: Any = self.generic_visit(node)
         return ast.copy_location(called("builtin", made), node) if opened else made
 
     # ---- variables -------------------------------------------------------------------------

@@ -73,6 +73,9 @@ def counted(*ends: Any) -> Any:
     whole = [end.item() if isinstance(end, torch.Tensor) else end for end in ends]
     start, stop, step = (0, *whole, 1) if len(whole) == 1 else (*whole, 1)[:3]
     if not isinstance(step, int):
+        # One piece, as long as all of it; of nothing Python raises.
+        if same_size(stop - start, step):
+            return [start]
         raise UnwritableError("the step of a range is not known")
     reach = stop - start if step > 0 else start - stop
     size = abs(step)

@@ -20,6 +20,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.written.exits import PREFIX, UnwritableError
@@ -38,6 +39,8 @@ _BY_DATA = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 class _Asking(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes the code of the model's functions that ask for data: a value, or how many there are."""
 
+    supports_higher_order_operators = True
+
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.codes: set[CodeType] = set()
@@ -45,7 +48,8 @@ class _Asking(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if not _BY_DATA.isdisjoint(func.tags):
+        # What is inside of `torch.cond` is nobody's function.
+        if isinstance(func, OpOverload) and not _BY_DATA.isdisjoint(func.tags):
             frame: FrameType | None = sys._getframe(1)
             while frame is not None and ownership(frame.f_code.co_filename) < _LEAST:
                 frame = frame.f_back

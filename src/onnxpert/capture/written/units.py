@@ -36,12 +36,11 @@ from onnxpert.capture.written.slots import (
     One,
     Same,
     Slot,
-    either,
     is_lost,
     leaves,
     retire,
-    widened,
 )
+from onnxpert.capture.written.widening import either, widened
 from onnxpert.core.storages import storage
 
 _COND = torch.ops.higher_order.cond

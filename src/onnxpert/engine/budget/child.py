@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from onnxpert.core.errors import ExportError, UsageError
+from onnxpert.core.types import Finding
 from onnxpert.core.whereabouts import Board, begin
-from onnxpert.engine.clock import Progress
+from onnxpert.engine.clock import Progress, hearer
 from onnxpert.report import Report
 
 Work: TypeAlias = Callable[[Progress], Report]
@@ -64,6 +65,10 @@ def _result(work: Work, pipe: int, board: Board) -> tuple[Any, ...]:
     def told(stage: str, event: str, seconds: float, note: str) -> None:
         _tell(pipe, "stage", stage, event, seconds, note)
 
+    def heard(findings: tuple[Finding, ...]) -> None:
+        _tell(pipe, "found", Report(ok=False, findings=findings).to_json())
+
+    hearer.set(heard)
     try:
         return "report", work(told).to_json(graph=True)
     except ExportError as error:

@@ -144,7 +144,8 @@ def _report(stopped: Stopped, watch: Watch, *, action: Action, model: str, targe
     from onnxpert.diagnose import diagnose
     from onnxpert.engine import quotes
 
-    findings = diagnose(stopped)
+    before = Report.from_json(watch.found).findings if watch.found else ()
+    findings = (*before, *diagnose(stopped))
     return Report(
         ok=False,
         findings=findings,

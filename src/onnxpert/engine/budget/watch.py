@@ -41,6 +41,7 @@ class Watch:
     last: str = ""
     timings: dict[str, float] = field(default_factory=dict)
     result: tuple[Any, ...] | None = None
+    found: str = ""  # what it had found when it last said so: a report
     _rest: bytes = b""
 
     def wait(self, budget: Budget) -> Stopped | None:
@@ -75,6 +76,9 @@ class Watch:
 
     def _hear(self, message: Sequence[Any]) -> None:
         kind, *rest = message
+        if kind == "found":
+            self.found = rest[0]
+            return
         if kind != "stage":
             self.result = (kind, *rest)
             return

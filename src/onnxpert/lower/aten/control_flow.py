@@ -42,6 +42,8 @@ def cond(
     condition = op.scalar(pred, torch.bool)
     if op.rank(condition):  # torch takes one element in any shape
         condition = op.reshape(condition, ())
+    if condition.const_value is not None:  # ONNX Runtime would decide it itself, and crash on some
+        return _inlined(op, true_fn if condition.const_value.numpy() else false_fn, operands)
     branches = {}
     for name, graph in (("then_branch", true_fn), ("else_branch", false_fn)):
         body = op.scope()

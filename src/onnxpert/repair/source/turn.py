@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import libcst as cst
+import libcst.matchers as m
 
 from onnxpert.repair.source.page import Page, below, dotted, given, names_in
 
@@ -107,8 +108,39 @@ class Turn(cst.CSTTransformer):
         axis = sum(isinstance(each, cst.Slice) for each in places[: turning.index(True)])
         return self._page.expression(f"{{}}.squeeze({axis})", new)
 
+    def leave_BinaryOperation(  # noqa: N802 - ditto
+        self,
+        original_node: cst.BinaryOperation,  # noqa: ARG002 - libcst gives it
+        updated_node: cst.BinaryOperation,
+    ) -> cst.BaseExpression:
+        found: Any = m.extract(updated_node, _PADDED)
+        if found is None or not found["many"].deep_equals(found["less"]):
+            return updated_node
+        parts = (found[each] for each in ("whole", "many", "one", "other"))
+        return self._page.expression("torch.where(torch.arange({}) < {}, {}, {})", *parts)
+
 
 _EVERY = "torch.arange("
+
+
+def _listed(name: str, many: Any) -> m.BinaryOperation:
+    one = m.Element(m.SaveMatchedNode(m.DoNotCare(), name))
+    return m.BinaryOperation(m.List([one]), m.Multiply(), many)
+
+
+# `[one] * many + [other] * (whole - many)`: a list that is as long in every turn
+_PADDED = m.BinaryOperation(
+    _listed("one", m.SaveMatchedNode(m.DoNotCare(), "many")),
+    m.Add(),
+    _listed(
+        "other",
+        m.BinaryOperation(
+            m.SaveMatchedNode(m.DoNotCare(), "whole"),
+            m.Subtract(),
+            m.SaveMatchedNode(m.DoNotCare(), "less"),
+        ),
+    ),
+)
 
 
 def _axes(axes: Sequence[int]) -> str:

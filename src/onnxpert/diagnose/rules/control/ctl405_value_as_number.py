@@ -15,7 +15,7 @@ def value_as_number(failed: CaptureFailed) -> Iterator[Hit]:
     """
     ## What it does
     Finds `int(tensor)`, `float(tensor)` and `.item()` where the number decides something that only
-    Python can do with it: how often a loop runs, which item of a list is taken.
+    Python can do with it: in which steps a loop goes, what a text says.
 
     ## Why it matters
     The graph would hold the number of the example and no other.
@@ -25,17 +25,16 @@ def value_as_number(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    class Picks(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.parts = torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(2))
+    class Sums(torch.nn.Module):
+        def forward(self, x, every):
+            total = torch.zeros(3)
+            for row in range(0, 6, int(every)):
+                total = total + x[row]
+            return total
 
-        def forward(self, x, which):
-            return self.parts[int(which)](x)
 
-
-    model = Picks().eval()
-    args = (torch.randn(2, 3), torch.tensor(1))
+    model = Sums().eval()
+    args = (torch.randn(6, 3), torch.tensor(2))
     ```
 
     ## Use instead
@@ -43,18 +42,14 @@ def value_as_number(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    class Picks(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.parts = torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(2))
-
-        def forward(self, x, which):
-            results = torch.stack([part(x) for part in self.parts])
-            return results.index_select(0, which.reshape(1)).squeeze(0)
+    class Sums(torch.nn.Module):
+        def forward(self, x, every):
+            wanted = torch.arange(6) % every == 0
+            return (x * wanted[:, None]).sum(0)
 
 
-    model = Picks().eval()
-    args = (torch.randn(2, 3), torch.tensor(1))
+    model = Sums().eval()
+    args = (torch.randn(6, 3), torch.tensor(2))
     ```
 
     ## Repair safety
