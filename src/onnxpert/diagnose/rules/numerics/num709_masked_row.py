@@ -32,7 +32,10 @@ def masked_row(captured: Captured) -> Iterator[Hit]:
 
 
     model = Attends().eval()
-    args = (torch.randn(1, 3, 4), torch.tensor([[True, False, False], [True, True, False], [False] * 3]))
+    args = (
+        torch.randn(1, 3, 4),
+        torch.tensor([[True, False, False], [True, True, False], [False] * 3]),
+    )
     ```
 
     ## Use instead
