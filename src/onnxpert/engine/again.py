@@ -55,7 +55,8 @@ def _looked_at_closer(
 ) -> Loaded | None:
     """Captured with more care where the first look was wrong."""
     if not loaded.unrolled and _rolled_wrongly(walk.captured, verified, crossed):
-        return replace(loaded, unrolled=True)  # type: ignore[no-any-return]
+        # From what its lines say, or if nobody can follow those, turn by turn.
+        return replace(loaded, as_written=True, unrolled=True)  # type: ignore[no-any-return]
     doubts = doubted(walk.captured, loaded, lowered, crossed)
     if doubts:
         return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]
