@@ -147,12 +147,12 @@ def _whole(captured: Captured) -> Captured:
 
 
 def _filled(captured: Captured) -> Captured:
-    """A graph that is only looked at, with zeros for the constants that have no values."""
+    """A graph that is only looked at, with zeros for constants that are fakes of ours or torch's."""
     inputs = tuple(
         replace(
             entry, tensor=torch.zeros(list(map(int, entry.tensor.shape)), dtype=entry.tensor.dtype)
         )
-        if entry.kind is InputKind.CONSTANT and _is_hollow(entry.tensor)
+        if entry.kind is InputKind.CONSTANT and isinstance(entry.tensor, FakeTensor)
         else entry
         for entry in captured.inputs
     )
