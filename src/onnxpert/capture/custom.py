@@ -5,7 +5,7 @@ kernel) leaves nothing to follow: then the call stays whole, and why is kept bes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,6 +14,7 @@ from torch import fx
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.learning import UnlearnableError, learned
+from onnxpert.capture.unwritten import tensors
 from onnxpert.core.bodies import FunctionCall, is_mutable, python_body, qualified
 from onnxpert.core.source import of_exception
 from onnxpert.core.storages import storage
@@ -181,19 +182,19 @@ class Custom:
 
     def _look_for_placeholder(self, kind: Any, mark: Mark, args: Any, out: Any) -> None:
         """A forward that only makes a tensor of the right shape: the rest is in its `symbolic`."""
-        given = _tensors(args)
+        given = tensors(args)
         if not hasattr(kind, "symbolic") or not given:
             return
         reached = {storage(value) for value in given}
         for node in self._recorder.since(mark):
             if getattr(node.target, "overloadpacket", None) in _SHAPE_ONLY:
                 continue
-            touched = [storage(v) for n in node.all_input_nodes for v in _tensors(n.meta["val"])]
+            touched = [storage(v) for n in node.all_input_nodes for v in tensors(n.meta["val"])]
             if reached.intersection(touched):
-                reached.update(map(storage, _tensors(node.meta["val"])))
+                reached.update(map(storage, tensors(node.meta["val"])))
                 if is_mutable(node.target):
                     reached.update(touched)
-        if not any(storage(value) in reached for value in _tensors(out)):
+        if not any(storage(value) in reached for value in tensors(out)):
             place = self._recorder.place()
             self.placeholders.append(Placeholder(kind.__name__, place))
 
@@ -252,11 +253,6 @@ def _subclasses(kind: type[Any]) -> Iterator[Any]:
     for below in kind.__subclasses__():
         yield below
         yield from _subclasses(below)
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    leaves: Sequence[Any] = torch.utils._pytree.tree_leaves(value)
-    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
 
 
 def _has_symbols(value: Any) -> bool:

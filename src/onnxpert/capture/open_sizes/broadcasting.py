@@ -6,7 +6,7 @@ long as the longer of them, whichever that is in a run; that they fit is the mod
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -15,6 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._sympy.functions import Max
 
 from onnxpert.capture.reasoning import example_sizes
+from onnxpert.capture.unwritten import tensors
 
 _ALSO = frozenset({"aten::masked_fill", "aten::masked_fill_"})  # which torch has no tag for
 _sym: Any = torch  # whose functions of symbols have no types
@@ -24,11 +25,11 @@ def broadcast(func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
     """What a call gives in which such sizes meet; NotImplemented for every other call."""
     if torch.Tag.pointwise not in func.tags and func._schema.name not in _ALSO:
         return NotImplemented
-    tensors = list(_tensors((args, tuple(kwargs.values()))))
-    ones = _ones(tensors)
+    given = tensors((args, kwargs))
+    ones = _ones(given)
     if not ones:
         return NotImplemented
-    shape = _shape([tensor.shape for tensor in tensors], ones)
+    shape = _shape([tensor.shape for tensor in given], ones)
     if shape is None:
         return NotImplemented
     if func._schema.is_mutable:  # what is written keeps its size
@@ -43,17 +44,9 @@ def broadcast(func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
     return func(*spread(args), **{key: spread(value) for key, value in kwargs.items()})
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(item)
-
-
-def _ones(tensors: Sequence[torch.Tensor]) -> Mapping[Any, int]:
+def _ones(given: Sequence[torch.Tensor]) -> Mapping[Any, int]:
     """The sizes that are 1 in the example and that the user wants to vary."""
-    for tensor in tensors:
+    for tensor in given:
         if isinstance(tensor, FakeTensor):
             return getattr(tensor.fake_mode.shape_env, "ones", {})
     return {}
