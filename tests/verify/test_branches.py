@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from onnxpert.capture import capture
 from onnxpert.core.types import Captured, Request
 from onnxpert.load import load
-from onnxpert.verify.branches import Sides, has_branches
+from onnxpert.verify.branches import Sides, has_sides
 
 
 class Nested(nn.Module):
@@ -32,7 +32,7 @@ def captured(model: nn.Module, *args: Any, **options: Any) -> Captured:
 
 def test_the_sides_that_inputs_take_are_noted() -> None:
     graph = captured(Nested(), torch.ones(3), dynamic_shapes={"x": {0: "n"}})
-    assert has_branches(graph)
+    assert has_sides(graph)
     assert [branch.about_data for branch in graph.branches] == [True, False]
     sides = Sides(graph)
     assert sides.note({"x": torch.ones(3)})
@@ -49,7 +49,22 @@ def test_a_loop_of_the_users_own_making_is_not_pythons() -> None:
         def forward(self, x: Tensor) -> Tensor:
             return torch.where(x.sum() > 0, x, -x)
 
-    assert not has_branches(captured(Plain(), torch.ones(3)))
+    assert not has_sides(captured(Plain(), torch.ones(3)))
+
+
+def test_a_number_of_the_datas_is_nothing_or_something() -> None:
+    class Positive(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x[x > 0] * 2
+
+    graph = captured(Positive(), torch.ones(3))
+    assert has_sides(graph)
+    sides = Sides(graph)
+    assert sides.note({"x": torch.ones(3)})
+    assert not sides.note({"x": torch.ones(3) * 2})
+    assert not sides.all_counted()
+    assert sides.note({"x": -torch.ones(3)})
+    assert sides.all_counted()
 
 
 def test_a_model_that_never_ends_is_not_waited_for() -> None:

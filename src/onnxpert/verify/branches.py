@@ -1,14 +1,17 @@
 """Which sides of a model's branches an input takes, and inputs that take those no other did.
 
-The captured graph is run on real values: its conditions are those of the file."""
+A number that only the data know, and how many a mask lets through, has sides too: none, one, more. The
+captured graph is run on real values: its conditions are those of the file."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 import torch
 from torch import fx
+from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from onnxpert.core.calls import calls
 from onnxpert.core.types import Branch, BranchTaken, Captured, InputKind
@@ -18,14 +21,31 @@ from onnxpert.verify.inputs import Case, Inputs, Values
 from onnxpert.verify.patience import Patience
 from onnxpert.verify.walk import Walk
 
-Taken: TypeAlias = set[tuple[int, bool]]  # number of the branch, and which side
+# The number of a branch and which side, or the name of a number and whether it is -1, 0, 1 or more.
+Taken: TypeAlias = set[tuple[int | str, bool | int]]
 _SECONDS = 5.0
+_MANY = 2
 
 
-def has_branches(captured: Captured | None) -> bool:
-    """Whether Python's own branches or loops are in it, those that a user wrote as such apart."""
-    return captured is not None and any(
-        "branch" in node.meta or "loop" in node.meta for node in captured.root.graph.nodes
+def has_sides(captured: Captured | None) -> bool:
+    """Whether Python's own branches or loops are in it, those that a user wrote as such apart, or
+    numbers that only the data know."""
+    return captured is not None and (
+        _branches(captured)
+        or any(_is_counted(node.meta.get("val")) for node in calls(captured.root))
+    )
+
+
+def _branches(captured: Captured) -> bool:
+    return any("branch" in node.meta or "loop" in node.meta for node in captured.root.graph.nodes)
+
+
+def _is_counted(value: Any) -> bool:
+    sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
+    return any(
+        symbol_is_type(size.node.expr, SymT.UNBACKED_INT)
+        for size in sizes
+        if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol
     )
 
 
@@ -37,6 +57,7 @@ class Sides:
 
     def __init__(self, captured: Captured) -> None:
         self._captured = captured
+        self.branching = _branches(captured)
         self.seen: Taken = set()
         self._elsewhere: Taken = set()  # at other sizes than the example's
 
@@ -61,7 +82,11 @@ class Sides:
     @property
     def all_elsewhere(self) -> bool:
         """Whether each side that was taken at the example's sizes was taken at others too."""
-        return self.seen <= self._elsewhere
+        return self._of_branches <= self._elsewhere
+
+    @property
+    def _of_branches(self) -> Taken:
+        return {one for one in self.seen if isinstance(one[0], int)}
 
     def _taken(self, leaves: Mapping[str, Any]) -> Taken:
         walk = _Walk()
@@ -77,21 +102,29 @@ class Sides:
         return walk.taken
 
     def all_taken(self) -> bool:
-        return len(self.seen) == 2 * len(self._captured.branches)
+        return len(self._of_branches) == 2 * len(self._captured.branches)
+
+    def all_counted(self) -> bool:
+        """Whether each number was seen to be nothing and something."""
+        names = {name for name, _ in self.seen if isinstance(name, str)}
+        return all((name, 0) in self.seen and (name, _MANY) in self.seen for name in names)
 
     def report(self) -> tuple[BranchTaken, ...]:
         """Each branch of the source once, wherever the graph has it."""
         found: dict[Any, tuple[Branch, set[bool]]] = {}
         for number, branch in enumerate(self._captured.branches):
-            sides = {side for at, side in self.seen if at == number}
+            sides = {bool(side) for at, side in self.seen if at == number}
             found.setdefault(branch.location or number, (branch, set()))[1].update(sides)
         return tuple(BranchTaken(b, True in sides, False in sides) for b, sides in found.values())
 
 
 def further(inputs: Inputs, sides: Sides, seed: int, allowance: Allowance) -> Iterator[Case]:
     """Cases that take a side no other took, as long as there is one, and time to look for it."""
+    start = time.thread_time()
     for case in turned(inputs):
-        if sides.all_taken() or allowance.is_spent:
+        # A number that is never nothing shall not keep us for long.
+        is_counting = time.thread_time() - start < _SECONDS and not sides.all_counted()
+        if allowance.is_spent or (sides.all_taken() and not is_counting):
             return
         if case.values is Values.NAN and sides.recur:
             continue
@@ -115,3 +148,7 @@ class _Walk(Walk):
     def took(self, node: fx.Node, side: bool) -> None:
         if "branch" in node.meta:
             self.taken.add((node.meta["branch"], side))
+
+    def counted(self, symbol: Any, value: Any) -> None:
+        if symbol_is_type(symbol, SymT.UNBACKED_INT):
+            self.taken.add((str(symbol), max(-1, min(int(value), _MANY))))

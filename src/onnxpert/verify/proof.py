@@ -24,7 +24,7 @@ from onnxpert.core.types import (
 from onnxpert.targets.target import Run, Target
 from onnxpert.verify import cases
 from onnxpert.verify.allowance import Allowance
-from onnxpert.verify.branches import Sides, further, has_branches
+from onnxpert.verify.branches import Sides, further, has_sides
 from onnxpert.verify.compare import compare, differs_in_signs
 from onnxpert.verify.digits import deciding
 from onnxpert.verify.distribution import likeness
@@ -95,7 +95,7 @@ def prove(
             wanted,
             randomness,
             captured.answer if captured is not None else None,
-            Sides(captured) if captured is not None and has_branches(captured) else None,
+            Sides(captured) if captured is not None and has_sides(captured) else None,
             tuple(far),
             computed_in,
         )
@@ -129,7 +129,7 @@ class _Proof:
     wanted: tuple[cases.Wish, ...]  # beside what every proof tries
     randomness: Randomness | None
     answer: Answer | None  # that the capture saw to the example
-    sides: Sides | None  # of a model with branches
+    sides: Sides | None  # of a model with branches, or numbers that the data decide
     far: tuple[str, ...] = ()  # sizes to be tried much larger too
     precision: str = ""  # that the file was turned to; "": the model's own
     turned: tuple[Case, ...] = ()  # with values that take sides which the example does not
@@ -244,7 +244,8 @@ class _Proof:
                 tally.refused.add(case.name)
                 refusals.append(_refused(case, str(refusal)))
                 continue
-            self._note_sides(case, leaves)
+            if self.sides is not None and self.sides.branching:
+                self._note_sides(case, leaves)
             tally.compared.add(case.name)
             tally.done += 1
             return rows + refusals[:1]
@@ -262,7 +263,7 @@ class _Proof:
 
     def _wishes_elsewhere(self, took: float) -> Iterator[cases.Wish]:
         """The same sides at other sizes: where one was recorded it may have kept the example's."""
-        if self.sides is None:
+        if self.sides is None or not self.sides.branching:
             return
         for case in (cases.example(self.inputs), *self.turned[:_MOST_TURNED]):
             large, small = cases.elsewhere(self.inputs, case, took)

@@ -58,6 +58,9 @@ class Walk:
     def took(self, node: fx.Node, side: bool) -> None:
         """Which side of a branch this run takes."""
 
+    def counted(self, symbol: Any, value: Any) -> None:
+        """What a number is, or how many of something there are, at this input."""
+
     def _call(self, node: fx.Node, args: Any, kwargs: Any) -> Any:
         if node.target is _COND:
             condition, yes, no, operands = args
@@ -84,6 +87,7 @@ class Walk:
             expr = example.node.expr
             if expr.is_Symbol:
                 self._sizes[expr] = sympy.sympify(value)
+                self.counted(expr, value)
             elif expr.is_Relational and expr.lhs.is_Symbol:  # a truth value, compared with 1
                 self._sizes[expr.lhs] = sympy.Integer(int(value))
         elif isinstance(example, (list, tuple)) and isinstance(value, (list, tuple)):

@@ -6,7 +6,6 @@ differ made functions of the length, and what comes out is run once more with th
 from __future__ import annotations
 
 import dataclasses
-import functools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ from typing import Any, Protocol
 import sympy
 import torch
 from torch import fx
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onnxpert.capture.alignment import align
 from onnxpert.capture.entering import entered, tensor_names
@@ -26,14 +24,6 @@ from onnxpert.capture.holder import Recorded
 from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.capture.rolling.fit import Lengths, generalise
 from onnxpert.capture.rolling.fold import fold
-from onnxpert.capture.rolling.pinned import (
-    Later,
-    PinnedReplay,
-    check_short,
-    is_given,
-    pinning_mode,
-    wanted,
-)
 from onnxpert.capture.rolling.prune import prune
 from onnxpert.capture.rolling.replay import Replay
 from onnxpert.capture.rolling.scope import NestingRecorder
@@ -44,7 +34,6 @@ from onnxpert.core.types import Captured, DimSpec, Loaded
 
 logger = logging.getLogger(__name__)
 Record = Callable[[Loaded], Captured]
-PinnedRecord = Callable[[Loaded, FakeTensorMode], Captured]
 _MOST_NODES = 20_000  # of a trace: a longer one costs more than it is worth
 _MOST_SIZES = 3  # that vary independently
 _LONG = 32  # turns of a loop that need not be seen one by one
@@ -144,43 +133,6 @@ def rolled(
     return None
 
 
-def counted(loaded: Loaded, record: PinnedRecord) -> Captured | None:
-    """The model with the loops that turn as often as its data say, if that is how it is made."""
-    pins: list[int] = []
-    while len(pins) < _MOST_SIZES:
-        known = dict.fromkeys(pins, _TRIED[0])
-        number = wanted(functools.partial(record, loaded), known)
-        if number is None:
-            break
-        pins.append(number)
-    if not pins:
-        return None
-    try:
-        first = record(loaded, pinning_mode(dict.fromkeys(pins, _TRIED[0])))
-        sizes = varying(frozen(first))
-        all_lengths = (*sizes, *(Varying((), 0, 2**30) for _ in pins))
-        if len(all_lengths) > _MOST_SIZES:
-            return None
-        lengths = _lengths(all_lengths)
-
-        def run(at: Lengths) -> Captured:
-            return record(resized_to(loaded, sizes, at[: len(sizes)]), _pinned_mode(pins, at))
-
-        runs = [short(run(at)) for at in lengths]
-        elements = elements_of(runs, lengths)
-        few = (1, 2) if is_given(first) else (0, 1, 2)
-        check_short(elements, lengths[0], run, few)
-        found = replayed(loaded, runs[-1], elements, sizes, pins)
-        return None if found is None else assuming(found, limits(runs[-1]))
-    except Exception:  # as above
-        logger.debug("not rolled", exc_info=True)
-    return None
-
-
-def _pinned_mode(pins: Sequence[int], lengths: Lengths) -> FakeTensorMode:
-    return pinning_mode(dict(zip(pins, lengths[-len(pins) :], strict=True)))
-
-
 def short(run: Captured) -> Captured:
     if len(run.root.graph.nodes) > _MOST_NODES:
         raise UnalikeError("the trace is too long")
@@ -201,24 +153,18 @@ def replayed(
     run: Captured,
     elements: Sequence[Element],
     sizes: Sequence[Counted],
-    pins: Sequence[int] = (),
     *,
     with_rest: bool = False,
 ) -> Captured | None:
     """The program with symbolic lengths; `with_rest`: the last of them is that of a last block."""
-    mode = pinning_mode({}) if pins else new_fake_mode()
-    recorder = NestingRecorder(mode, tensor_names(owner(loaded.module)), loaded.whole)
+    recorder = NestingRecorder(new_fake_mode(), tensor_names(owner(loaded.module)), loaded.whole)
     names = [leaf.name for leaf in fed(loaded)]
     given = dict(zip(names, entered(recorder, loaded), strict=True))
     weights = {entry.name: entry.tensor for entry in run.inputs if entry.tensor is not None}
     lengths = [one.length(given) for one in sizes]
     recorder.rest = lengths[-1] if with_rest else None
     with recording(recorder, owner(loaded.module) or Flat(loaded)):
-        replay = (
-            PinnedReplay(recorder, Later(lengths, pins, mode.shape_env))
-            if pins
-            else Replay(recorder, lengths)
-        )
+        replay = Replay(recorder, lengths)
         outputs = replay.run(elements, {**weights, **given})
     recorder.give(outputs)
     root = Recorded(recorder.graph, replay.scope.bodies)

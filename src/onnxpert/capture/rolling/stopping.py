@@ -27,9 +27,9 @@ from onnxpert.capture.forking.runs import Listener
 from onnxpert.capture.guards import guards_of
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.recorder import Recorder, new_fake_mode
+from onnxpert.capture.rolling.few_turns import check_short
 from onnxpert.capture.rolling.fit import Formula, Lengths, Power, generalise
 from onnxpert.capture.rolling.fold import LoopTemplate, fold
-from onnxpert.capture.rolling.pinned import check_short
 from onnxpert.capture.rolling.prune import prune
 from onnxpert.capture.rolling.replay import Replay
 from onnxpert.capture.rolling.scope import NestingRecorder

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from torch import fx
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxpert.capture.deeds import Deeds
@@ -25,7 +24,6 @@ from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.capture.rolling import (
     SHORT,
     LongLoopError,
-    counted,
     frozen,
     impatient,
     rolled,
@@ -69,9 +67,8 @@ class Walker:
             found = self._in_turns(loaded, long.axes, long.graph)
             found = self._asked(loaded, long.axes, found) or self._written(loaded)
             return found or self._forked(loaded)
-        except (GuardOnDataDependentSymNode, *_TANGLED) as error:
-            found = None if isinstance(error, _TANGLED) else counted(loaded, self._in)
-            found = found or self._written(loaded) or stopped(loaded, self._heard)
+        except (GuardOnDataDependentSymNode, *_TANGLED):
+            found = self._written(loaded) or stopped(loaded, self._heard)
             if found is None:
                 raise
             return found
@@ -148,9 +145,6 @@ class Walker:
 
     def _plainly(self, loaded: Loaded) -> Captured:
         return record(loaded, self.name, self.around)
-
-    def _in(self, loaded: Loaded, mode: FakeTensorMode) -> Captured:
-        return record(loaded, self.name, self.around, lambda _, *rest: Recorder(mode, *rest))
 
 
 def _is_about_key(error: TypeError) -> bool:

@@ -6,6 +6,7 @@ who has not asked."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -44,7 +45,7 @@ class Absences:
         """The side of a branch on which that is the answer."""
         depth = len(self._facts)
         self._facts.append((truth, answer))
-        for fact in self._facts[depth:]:  # which grows
+        for fact in itertools.islice(self._facts, depth, None):  # which grows
             self._facts += [then for one, then in self._follows if _held(fact, one) is True]
         try:
             yield

@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.written.exits import PREFIX, UnwritableError
 from onnxpert.capture.written.rewriting import rewritten
-from onnxpert.capture.written.syntax import FLOW, is_choice
+from onnxpert.capture.written.syntax import FLOW, is_choice, is_number
 from onnxpert.core.source import ownership
 from onnxpert.core.types import Location
 
@@ -152,7 +152,7 @@ def _compiled(code: CodeType) -> CodeType | None:
     function = tree.body[0]
     if not isinstance(function, ast.FunctionDef) or function.name != code.co_name:
         return None
-    if not any(isinstance(part, _DECIDING) or is_choice(part) for part in ast.walk(function)):
+    if not any(_decides(part) for part in ast.walk(function)):
         return None
     if any(_is_private(part) for part in ast.walk(function)):
         raise UnwritableError("names that Python mangles")
@@ -179,6 +179,10 @@ def _compiled(code: CodeType) -> CodeType | None:
     if new.co_freevars != code.co_freevars:
         raise UnwritableError("the function sees other variables")
     return _named(new, code)
+
+
+def _decides(part: ast.AST) -> bool:
+    return isinstance(part, _DECIDING) or is_choice(part) or is_number(part)
 
 
 def _is_private(part: ast.AST) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from onnxpert.capture.written.exits import PREFIX
 
 FLOW = f"{PREFIX}flow"  # the global name by which rewritten code knows who to call
+_NUMBERS = frozenset({"int", "float", "bool", "min", "max", "abs", "sum", "any", "all"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -18,6 +19,13 @@ def is_choice(node: ast.AST) -> bool:
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
         return False
     return not isinstance(node.slice, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp))
+
+
+def is_number(node: ast.AST) -> bool:
+    """`int(held)` or `min(held, 2)`: a number of Python's own, made of one that only a run knows."""
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _NUMBERS
+    )
 
 
 def load(name: str) -> ast.Name:
