@@ -126,7 +126,8 @@ def further(inputs: Inputs, sides: Sides, seed: int, allowance: Allowance) -> It
         is_counting = time.thread_time() - start < _SECONDS and not sides.all_counted()
         if allowance.is_spent or (sides.all_taken() and not is_counting):
             return
-        if case.values is Values.NAN and sides.recur:
+        # It leads to other sides, not to other numbers.
+        if case.values is Values.NAN and (sides.recur or sides.all_taken()):
             continue
         values = inputs.build(case, seed)
         names = [leaf.name for leaf in inputs.loaded.leaves]

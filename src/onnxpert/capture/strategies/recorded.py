@@ -15,6 +15,7 @@ from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, owner
 from onnxpert.capture.forking import asked_in, asked_once, flat, forked
 from onnxpert.capture.forking.joining import SidesDifferError
+from onnxpert.capture.forking.questions import EndlessError
 from onnxpert.capture.forking.runs import TooManyPathsError
 from onnxpert.capture.forking.traces import UnlikeError
 from onnxpert.capture.guards import assuming, guards_of
@@ -40,7 +41,7 @@ from onnxpert.capture.written import written
 from onnxpert.core.types import Captured, Loaded
 
 # Paths that cannot be told apart, or put together again.
-_TANGLED = (TooManyPathsError, SidesDifferError, UnlikeError)
+_TANGLED = (TooManyPathsError, SidesDifferError, UnlikeError, EndlessError)
 Around: TypeAlias = Callable[[Recorder], AbstractContextManager[None]]
 
 

@@ -12,6 +12,7 @@ import torch
 from onnxpert.capture.open_sizes.nothing import correction
 from onnxpert.capture.written import sequences
 from onnxpert.capture.written.held import SYMBOLS, Grown
+from onnxpert.capture.written.orders import Orders
 from onnxpert.capture.written.sequences import Steps, steps
 from onnxpert.capture.written.units import Variables
 
@@ -27,6 +28,7 @@ class Functions:
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
+        self._orders = Orders(flow, self._list)
 
     def table(self) -> Mapping[Any, Function]:
         return {
@@ -44,6 +46,7 @@ class Functions:
             builtins.sum: self._sum,
             builtins.min: self._min,
             builtins.max: self._max,
+            builtins.sorted: self._orders.sorted,
             builtins.any: self._any,
             builtins.all: self._all,
         }
@@ -123,6 +126,8 @@ class Functions:
         if len(values) == 1 and isinstance(values[0], Grown) and not options:
             rows = values[0].rows
             return rows.amin(0) if plain is builtins.min else rows.amax(0)
+        if list(options) == ["key"] and len(values) == 1 and options["key"] is not None:
+            return self._orders.best(plain, values[0], options["key"])
         many = list(values[0]) if len(values) == 1 else list(values)
         if options or not any(isinstance(one, (torch.Tensor, *SYMBOLS)) for one in many):
             return plain(*values, **options)

@@ -43,6 +43,7 @@ _OPEN = frozenset(
         "sum",
         "min",
         "max",
+        "sorted",
         "any",
         "all",
         "list",

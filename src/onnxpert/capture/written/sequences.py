@@ -76,11 +76,19 @@ def counted(*ends: Any) -> Any:
         # One piece, as long as all of it; of nothing Python raises.
         if same_size(stop - start, step):
             return [start]
-        raise UnwritableError("the step of a range is not known")
+        count = _turns(stop - start, step) + _turns(start - stop, -step)
+        return Steps(count, lambda place: start + place * step)
     reach = stop - start if step > 0 else start - stop
     size = abs(step)
     count = _sym.sym_max((reach + size - 1) // size if size > 1 else reach, 0)
     return Steps(count, lambda place: start + place * step if step != 1 else start + place)
+
+
+def _turns(reach: Any, step: Any) -> Any:
+    """How often a step fits, begun ones too, if it leads there; backwards it never does."""
+    forwards = _sym.sym_max(step, 1)
+    is_forwards = _sym.sym_max(_sym.sym_min(step, 1), 0)
+    return _sym.sym_max((reach + forwards - 1) // forwards, 0) * is_forwards
 
 
 def zipped(*many: Any, strict: bool = False) -> Any:
