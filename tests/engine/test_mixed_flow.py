@@ -14,17 +14,9 @@ from torch import Tensor, nn
 from torch._higher_order_ops.scan import scan
 
 import onnxpert
+from tests.engine.models import Model
 
 ROWS = torch.export.Dim("rows", max=64)
-
-
-class Model(nn.Module):
-    def __init__(self, forward: Callable[..., Any]) -> None:
-        super().__init__()
-        self.run = forward
-
-    def forward(self, x: Tensor) -> Any:
-        return self.run(x)
 
 
 def exported(model: nn.Module, path: Path, rows: int = 4) -> Any:

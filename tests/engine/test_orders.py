@@ -8,18 +8,10 @@ from pathlib import Path
 import onnxruntime
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import onnxpert
-
-
-class Model(nn.Module):
-    def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        self.run = forward
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.run(x)
+from tests.engine.models import Model
 
 
 def rows_by_number(x: Tensor) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import onnxruntime
@@ -11,15 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import onnxpert
-
-
-class Model(nn.Module):
-    def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        self.run = forward
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.run(x)
+from tests.engine.models import Model
 
 
 def positive(x: Tensor) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import onnxpert
-
-
-class Model(nn.Module):
-    def __init__(self, forward: Callable[..., Any]) -> None:
-        super().__init__()
-        self.run = forward
-
-    def forward(self, x: Tensor) -> Any:
-        return self.run(x)
+from tests.engine.models import Model
 
 
 def assert_same(model: nn.Module, path: Path, inputs: Sequence[tuple[Tensor]]) -> None:

@@ -9,18 +9,10 @@ from typing import Any
 import onnxruntime
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import onnxpert
-
-
-class Model(nn.Module):
-    def __init__(self, forward: Callable[..., Any]) -> None:
-        super().__init__()
-        self.run = forward
-
-    def forward(self, x: Tensor) -> Any:
-        return self.run(x)
+from tests.engine.models import Model
 
 
 def pushed_by_a_function(x: Tensor) -> Tensor:
