@@ -113,3 +113,18 @@ def test_a_narrowing_that_does_not_help_ends_in_a_fixed_size(tmp_path: Path) -> 
     path = tmp_path / "m.onnx"
     assert exported(lambda x: x.chunk(5, 1), (torch.randn(3, 5),), path).ok
     assert dims(path) == [["batch", 5]]
+
+
+def test_a_loop_of_ones_own_keeps_the_dimension_that_is_on_offer(tmp_path: Path) -> None:
+    class Pieces(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            pieces = [piece * i for i, piece in enumerate(x.split(3, 1))]
+            return torch.cat(pieces, 1) * (round(len(x) / 2) + 1)
+
+    path = tmp_path / "m.onnx"
+    exported(Pieces(), (torch.randn(4, 5, 3),), path)
+    session = onnxruntime.InferenceSession(path)
+    for batch, length in ((1, 1), (2, 3), (5, 13)):
+        x = torch.randn(batch, length, 3)
+        (got,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+        torch.testing.assert_close(torch.tensor(got), Pieces()(x))

@@ -1,4 +1,4 @@
-"""The larger and the smaller of a size and a number, where the size may be zero in a run."""
+"""The larger and the smaller of a size and a number, where the size may be zero or one in a run."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ def at_most_one(x: Tensor) -> Any:
     return x + min(len(x), 1), min(x.shape[0], 7, 1)
 
 
+def one_fewer(x: Tensor) -> Any:
+    n = max(x.shape[0] - 1, 1)
+    return torch.ones(n, 2) * n, min(x.shape[0] - 1, 1), max(x.shape[0] - 2, 0)
+
+
+def stretched(x: Tensor) -> Any:
+    return torch.arange(max(2 * x.shape[0] - 3, 2)), min(3 * x.shape[0], 4)
+
+
 def beside_a_loop(x: Tensor) -> Any:
     total, rows = x.sum(), [x.sum()]
     while total.abs() > 1:
@@ -33,7 +42,9 @@ def beside_a_loop(x: Tensor) -> Any:
     return torch.stack(rows) / max(x.shape[0], 1)
 
 
-@pytest.mark.parametrize("function", [mean, pairs, at_most_one, beside_a_loop])
+@pytest.mark.parametrize(
+    "function", [mean, pairs, at_most_one, one_fewer, stretched, beside_a_loop]
+)
 def test_nothing_at_all(function: Callable[[Tensor], Any]) -> None:
     torch.manual_seed(0)
     others = [(torch.randn(size, 4),) for size in (0, 1, 2, 7)]
