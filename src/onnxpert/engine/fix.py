@@ -13,7 +13,7 @@ from typing import Any
 
 from onnxpert.core.errors import UsageError
 from onnxpert.core.source import ownership
-from onnxpert.core.types import Request, Safety, Severity, replace
+from onnxpert.core.types import Request, Safety, Severity, Verdict, replace
 from onnxpert.engine import pipeline
 from onnxpert.engine.clock import Clock, Progress
 from onnxpert.engine.plain import (
@@ -32,7 +32,7 @@ from onnxpert.repair.codemod import Codemod
 from onnxpert.repair.rewriting import Contents, applicable, diff, narrowed, rewritten
 from onnxpert.repair.source import text as files
 from onnxpert.repair.source.watching import NOTE, Notes, Place, Seen, noting
-from onnxpert.report import Report
+from onnxpert.report import Action, Report
 
 _GENERATIONS = 3
 
@@ -53,6 +53,27 @@ class Fixed:
     @property
     def exit_code(self) -> int:
         return 0 if self.diff or self.before.ok else 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What became of a model, each file against the model that it shall compute the same as."""
+
+    report: Report  # of onnxpert's own file
+    proven: bool  # that file
+    torchs: Report | None  # of what torch.onnx.export writes, None where it writes nothing
+
+    @property
+    def plain(self) -> bool:
+        return self.torchs is not None and self.torchs.ok
+
+    def warnings(self) -> tuple[str, ...]:
+        """That torch's own file is wrong, where there is one: nothing else would say so."""
+        if self.torchs is None or self.torchs.ok:
+            return ()
+        bad = [row.case for row in self.torchs.verified if row.verdict is Verdict.FAIL]
+        where = f" at {bad[0]}" if bad else ""
+        return (f"torch.onnx.export writes a file too, which is wrong{where}: use onnxpert export",)
 
 
 @dataclass(frozen=True)
@@ -87,6 +108,20 @@ class _Job:
         shapes = self.options.get("dynamic_shapes") or prepared.dynamic_shapes
         asked = {**self.options, **more, "dynamic_shapes": shapes}
         return Request(prepared.model, prepared.args, prepared.kwargs, path, repair="off", **asked)
+
+    def tried(self, contents: Contents, reference: Request | None = None) -> _Tried:
+        """Export these files both ways; without a reference, the model itself is its own."""
+        with tempfile.TemporaryDirectory(prefix="onnxpert-") as folder, substituted(contents):
+            ours, theirs = Path(folder) / "model.onnx", Path(folder) / "plain.onnx"
+            plain_export(self.load(), theirs)
+            asked = self.request(self.load(), ours)
+            report, known = pipeline.explored(asked, Action.DIAGNOSE)
+            against = reference or self.request(self.load())
+            proven = report.ok
+            if proven and reference is not None:
+                proven = pipeline.verify(reference, ours, known=known).ok
+            torchs = pipeline.verify(against, theirs, known=known) if theirs.is_file() else None
+            return _Tried(replace(report, path=None), proven, torchs)
 
     def look(self, contents: Contents) -> Mapping[Place, list[Seen]]:
         """Run the model, and note what every expression of its files is."""
@@ -139,28 +174,26 @@ def _fixed(job: _Job, consent: bool, clock: Clock) -> Fixed:
     with clock.stage("read"):
         found = _own_files(job.source, job.load())
         contents = {path: files.read(path).content for path in found}
-        original = job.load()  # the one that ran may remember it
     if not contents:
         raise UsageError(
             f"{job.source} has no Python of yours that could be mended",
             "name a model in a .py file",
         )
     with clock.stage("diagnose"):
-        before = pipeline.rehearse(job.request(original))
-        search = _Search(job, contents, before, _Score.of(original).told(before), consent)
+        as_it_is = job.tried(contents)
+        goal = _Score.of(job.load()).told(as_it_is.report)
+        search = _Search(job, contents, as_it_is, goal, consent)
     with clock.stage("rewrite") as notes:
         sound = search.sound()
         kept = search.useful(sound)
         notes.append(", ".join(each.name for each in kept))
-    if not kept:
-        return Fixed(before, None, notes=(search.why_not(),))
     with clock.stage("prove"):
         fixed = search.proven(kept)
         if fixed.plain or kept == sound:
             return fixed
         # torch may follow a model and yet write a constant where there should be none
         whole = search.proven(sound)
-        return whole if whole.plain or not fixed.diff else fixed
+        return whole if whole.plain or not (fixed.diff or fixed.before.ok) else fixed
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -198,9 +231,13 @@ class _Search:
 
     job: _Job
     contents: Contents
-    before: Report
+    as_it_is: _Tried
     goal: _Score  # of the model as it is
     consent: bool = False
+
+    @property
+    def before(self) -> Report:
+        return self.as_it_is.report
 
     def files(self, chosen: Sequence[Codemod]) -> Contents:
         return rewritten(self.contents, chosen, self.job.look)
@@ -239,7 +276,7 @@ class _Search:
         return found
 
     def _wants(self, each: Codemod) -> bool:
-        needed = not self.goal.traced or not self.before.ok or self.goal.runs < 0
+        needed = not self.as_it_is.plain or not self.before.ok or self.goal.runs < 0
         cures = any(finding.rule in each.cures for finding in self.before.findings)
         return (self.consent or each.safety is Safety.SAFE) and (needed or cures)
 
@@ -274,28 +311,24 @@ class _Search:
             return score.told(pipeline.rehearse(self.job.request(prepared, verify=proof)))
 
     def proven(self, kept: list[Codemod]) -> Fixed:
+        if not kept:
+            plain, notes = self.as_it_is.plain, (self.why_not(), *self.as_it_is.warnings())
+            return Fixed(self.before, None, plain=plain, notes=notes)
         new = self.files(kept)
-        asked = self.job.request(self.job.load(self.baseline(kept)))
-        with tempfile.TemporaryDirectory(prefix="onnxpert-") as folder:
-            ours, theirs = Path(folder) / "model.onnx", Path(folder) / "plain.onnx"
-            with substituted(new):
-                fixed = self.job.load()
-                after = pipeline.export(self.job.request(fixed, ours, verify=False))
-                plain = plain_export(fixed, theirs)
-            plain = plain and pipeline.verify(asked, theirs).ok
-            proven = after.ok and pipeline.verify(asked, ours).ok
-        if not (proven or plain):
+        tried = self.job.tried(new, self.job.request(self.job.load(self.baseline(kept))))
+        if not (tried.proven or tried.plain):
             notes = ("what was tried could not be proven, so it is not offered",)
-            return Fixed(self.before, after, notes=notes)
+            return Fixed(self.before, tried.report, notes=notes)
+        left = () if tried.report.ok else ("onnxpert still has something to say, see its findings",)
         return Fixed(
-            before=self._with_diffs(after, kept),
-            after=replace(after, path=None),
+            before=self._with_diffs(tried.report, kept),
+            after=tried.report,
             diff=diff(self.contents, new),
             contents=new,
             codemods=tuple((each.name, each.about.splitlines()[0]) for each in kept),
-            plain=plain,
+            plain=tried.plain,
             consented=tuple(each.name for each in kept if each.safety is not Safety.SAFE),
-            notes=() if after.ok else ("onnxpert still has something to say, see its findings",),
+            notes=(*left, *tried.warnings()),
         )
 
     def _with_diffs(self, after: Report, kept: list[Codemod]) -> Report:

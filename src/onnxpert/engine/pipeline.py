@@ -18,7 +18,6 @@ from onnxpert.core.types import (
     Loaded,
     Location,
     Lowered,
-    Randomness,
     Request,
     Verdict,
     Verified,
@@ -28,13 +27,12 @@ from onnxpert.diagnose import diagnose
 from onnxpert.engine.again import (
     after_a_proof,
     holds_nan,
-    may_have_other_sides,
     with_constants,
     with_less_offered,
     without_numbers,
 )
 from onnxpert.engine.behind import behind
-from onnxpert.engine.chance import condoned, randomness
+from onnxpert.engine.chance import condoned
 from onnxpert.engine.clock import Clock, Progress
 from onnxpert.engine.fitting import (
     LOWER_OPSET,
@@ -57,6 +55,7 @@ from onnxpert.engine.places import place_named, place_of_failure
 from onnxpert.engine.plan import best, plan
 from onnxpert.engine.plugins import gathered
 from onnxpert.engine.precision import converted
+from onnxpert.engine.proof import chance_in, proof
 from onnxpert.engine.quantisation import quantised, scheme_of
 from onnxpert.engine.repro import reproduce
 from onnxpert.engine.standing_in import file_to_run, stand_in
@@ -72,7 +71,6 @@ from onnxpert.report import Action, Report
 from onnxpert.save import check, discard, publish, save
 from onnxpert.targets import find
 from onnxpert.verify import localise
-from onnxpert.verify import verify as prove
 
 _TRAINING = ("STA303", "STA311", "STA312")  # which says why the results are random
 
@@ -92,16 +90,29 @@ def rehearse(
         return _walk(request, Path(directory) / "model.onnx", False, progress, action)
 
 
-def verify(request: Request, path: Path, progress: Progress | None = None) -> Report:
-    """An ONNX file from anywhere against the user's model, with the weights that a fake one lacks."""
+def explored(request: Request, action: Action) -> tuple[Report, Walk]:
+    """An export, and what it got to know of the model, with which another file may be proven."""
+    assert request.path is not None
+    walk = _start(request, None)
+    return _walked(walk, request.path, True, action), walk
+
+
+def verify(
+    request: Request, path: Path, progress: Progress | None = None, known: Walk | None = None
+) -> Report:
+    """An ONNX file from anywhere against the user's model, with the weights that a fake one lacks.
+
+    With the walk of a model that computes the same, at its sizes and on all sides of its branches."""
     walk = _start(request, progress)
+    if known is not None:
+        walk.captured, walk.lowered = known.captured, known.lowered
     with walk.clock.stage("load"):
         loaded, filling = with_values(load(request), wished(request, keep=False))
     walk.learn(loaded)
     walk.learn(filling)
     if not walk.blocked:
         with walk.clock.stage("verify"):
-            walk.verified = prove(loaded, path, walk.runner)
+            walk.verified = proof(walk, loaded, path)
         walk.learn(walk.verified)
         walk.graph = read(path) if not walk.verified.runtime_error else None
     return summarise(walk, Action.VERIFY, path)
@@ -118,7 +129,11 @@ def _start(request: Request, progress: Progress | None) -> Walk:
 def _walk(
     request: Request, path: Path, keep: bool, progress: Progress | None, action: Action
 ) -> Report:
-    walk = _start(request, progress)
+    return _walked(_start(request, progress), path, keep, action)
+
+
+def _walked(walk: Walk, path: Path, keep: bool, action: Action) -> Report:
+    request = walk.request
     walk.scheme = scheme_of(request, walk.target, walk.plan)
     walk.learn(walk.plan)
     for misfit in misfits():
@@ -160,7 +175,7 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
         if again is not None:
             return again
     if walk.lowered is None or walk.blocked:
-        chance = _randomness(walk)
+        chance = chance_in(walk)
         said = {_line(found.location) for found in walk.findings if found.rule in _TRAINING}
         if (
             chance is not None and _line(chance.location) not in said
@@ -201,7 +216,7 @@ def _captured(walk: Walk, loaded: Loaded) -> Loaded:
         with walk.clock.stage("diagnose"):
             found = [*diagnose(loaded), *diagnose(walk.captured)]
             found += behind(walk.captured, walk.plan)
-            found = list(condoned(found, _randomness(walk)))
+            found = list(condoned(found, chance_in(walk)))
             found = awaited(found, walk.captured, walk.weights)
         cure = choose(found, walk.request.repair, tried)
         if cure is None:
@@ -292,28 +307,9 @@ def _proven(walk: Walk, loaded: Loaded, path: Path) -> None:
     if not walk.request.verify:
         return
     with walk.clock.stage("verify") as notes:
-        beyond = [boundary.sizes for boundary in walk.lowered.boundaries]
-        beyond += walk.lowered.witnesses
         with file_to_run(walk.saved, walk.stand_in) as file:
-            walk.verified = prove(
-                loaded,
-                file,
-                walk.runner,
-                sizes=beyond,
-                far=_told_by_few(walk.captured, walk.lowered),
-                randomness=_randomness(walk),
-                captured=walk.captured if isinstance(walk.captured, Captured) else None,
-                computed_in=walk.request.precision or walk.narrower,
-                undetermined=walk.request.undetermined == "allow",
-                provisional=may_have_other_sides(walk.captured, loaded),
-            )
+            walk.verified = proof(walk, loaded, file)
         notes.append(f"{len({row.case for row in walk.verified.rows})} cases")
-
-
-def _told_by_few(captured: object, lowered: Lowered) -> list[str]:
-    """The sizes whose loops were written down after a look at a few lengths."""
-    inferred = set(captured.inferred) if isinstance(captured, Captured) else set()
-    return [symbol.name for symbol in lowered.symbols if inferred & set(symbol.sources)]
 
 
 def _quantised(walk: Walk, loaded: Loaded, path: Path) -> None:
@@ -340,12 +336,6 @@ def _quantised(walk: Walk, loaded: Loaded, path: Path) -> None:
     walk.lowered, walk.saved = made, saved
     walk.note(findings(fitted(made, walk.target, walk.request), consent=False))
     walk.graph = drawn(made.model)
-
-
-def _randomness(walk: Walk) -> Randomness | None:
-    if not isinstance(walk.captured, Captured):
-        return None
-    return randomness(walk.captured, walk.request.randomness == "allow")
 
 
 def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified) -> Loaded | None:

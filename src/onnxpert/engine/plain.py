@@ -30,13 +30,17 @@ def traced(prepared: Prepared) -> bool:
 
     if not isinstance(prepared.model, torch.nn.Module):
         return False
+    dims = {
+        name: dict.fromkeys(axes, torch.export.Dim.DYNAMIC) if axes else None
+        for name, axes in (_named(prepared) or {}).items()
+    }
     try:
         with quiet():
             torch.export.export(
                 prepared.model,
                 _copied(prepared.args),
                 dict(_copied(prepared.kwargs)),
-                dynamic_shapes=_dynamic(prepared),
+                dynamic_shapes=dims or None,
                 strict=False,
             )
     except Exception:  # whatever torch raises, it is its way of saying no, which is what was asked
@@ -44,38 +48,29 @@ def traced(prepared: Prepared) -> bool:
     return True
 
 
-def plain_export(prepared: Prepared, path: Path) -> bool:
-    """Whether torch.onnx.export writes a file of it."""
+def plain_export(prepared: Prepared, path: Path) -> None:
+    """What torch.onnx.export writes of it, if it writes anything, with the names that sizes have here."""
     import torch
 
     if not isinstance(prepared.model, torch.nn.Module):
-        return False
-    try:
+        return
+    with contextlib.suppress(Exception):  # as above
         with quiet():
             torch.onnx.export(
                 prepared.model,
                 _copied(prepared.args),
                 str(path),
                 kwargs=dict(_copied(prepared.kwargs)),
-                dynamic_shapes=_dynamic(prepared),
+                dynamic_shapes=_named(prepared),
                 dynamo=True,
                 verbose=False,
             )
-    except Exception:  # as above
-        return False
-    return path.is_file()
 
 
-def _dynamic(prepared: Prepared) -> Any:
-    """The sizes that were named, in the way that torch asks for them."""
-    import torch
-
+def _named(prepared: Prepared) -> dict[str, Mapping[int, str] | None] | None:
+    """The sizes that shall be dynamic, for every argument; None where there are none."""
     names = _names(prepared)
-    dims = {
-        name: dict.fromkeys(names.get(name, ()), torch.export.Dim.DYNAMIC) or None
-        for name in _bound(prepared).arguments
-    }
-    return dims if names else None
+    return {name: names.get(name) for name in _bound(prepared).arguments} if names else None
 
 
 def open_axes(prepared: Prepared, call: Call) -> Iterator[tuple[Any, tuple[int, ...]]]:

@@ -20,7 +20,7 @@ _RETURN = "return"  # stands among the names for what is returned
 def choose_with_where(page: Page) -> Iterator[Change]:
     """A choice between two values by a tensor's value is torch.where, which computes both."""
     for node in page.each(cst.IfExp):
-        if page.is_tensor(node.test):
+        if page.is_tensor(node.test) and all(map(page.is_number, (node.body, node.orelse))):
             yield node, page.expression(_WHERE, node.test, node.body, node.orelse)
     for branch in page.each(cst.If):
         block = page.parent(branch)

@@ -28,7 +28,7 @@ _OF_SIZES = ("arange", "zeros", "ones", "eye", "full", "linspace")
 # Its deviations are of all values, its numbers of double precision.
 _GRANTED = dict.fromkeys(("std", "var"), ("correction", "0")) | dict.fromkeys(
     _OF_SIZES[1:], ("dtype", "torch.float64")
-)
+) | {"meshgrid": ("indexing", '"xy"')}
 _ON_THE_WAY = ("detach", "cpu", "contiguous")
 
 
@@ -77,13 +77,32 @@ class _Translation(cst.CSTTransformer):
         name, around = self._page.name(original_node), self._page.parent(original_node)
         called = isinstance(around, cst.Call) and around.func is original_node
         value = _known(name.removeprefix("numpy.")) if name.startswith("numpy.") else ""
-        return self._page.expression(value) if value and not called else updated_node
+        if value and not called:
+            return self._page.expression(value)
+        return self._lasting(original_node, updated_node)
+
+    def leave_Name(  # noqa: N802 - ditto
+        self, original_node: cst.Name, updated_node: cst.Name
+    ) -> cst.BaseExpression:
+        return self._lasting(original_node, updated_node)
+
+    def _lasting(
+        self, old: cst.Name | cst.Attribute, new: cst.BaseExpression
+    ) -> cst.BaseExpression:
+        """An array that was there before the call stays one, and is a tensor where it is read."""
+        argument = self._page.parent(old)
+        call = self._page.parent(argument) if isinstance(argument, cst.Arg) else None
+        made = isinstance(call, cst.Call) and self._page.name(call.func) in _FROM_ARRAY
+        if made or not self._page.was(old, Kind.ARRAY) or not self._page.is_lasting(old):
+            return new
+        return self._page.expression("torch.as_tensor({})", new)
 
     def _new(self, old: cst.Call, call: cst.Call) -> cst.BaseExpression | None:
         page, name = self._page, self._page.name(old.func)
         maker = page.was(old.func, Kind.MAKER)
         first = old.args[0].value if old.args else old
-        if (name in _FROM_ARRAY or maker) and page.was(first, Kind.ARRAY, Kind.TENSOR):
+        array = page.was(first, Kind.ARRAY, Kind.TENSOR) and not page.is_lasting(first)
+        if (name in _FROM_ARRAY or maker) and array:
             dtypes = [page.code(each.value) for each in call.args if each.keyword]
             dtypes += [f"torch.{page.values(old.func)[0].dtype}"] if maker else []
             cast = "".join(f".to({each})" for each in dtypes)

@@ -108,7 +108,9 @@ def _with_torch(tree: cst.Module) -> cst.Module:
     """`import torch` where the new code needs it and the old one did without."""
     top = [each for each in tree.body if not isinstance(each, (cst.FunctionDef, cst.ClassDef))]
     bound = {name for each in top for name, _ in imported(each)}
-    if "torch" in bound or not any(name.value == "torch" for name in below(tree, cst.Name)):
+    rest = [each for each in tree.body if not any(imported(each)) or each not in top]
+    names = (name.value for each in rest for name in below(each, cst.Name))
+    if "torch" in bound or "torch" not in names:
         return tree
     body: list[Any] = list(tree.body)
     at = next(number for number, each in enumerate(body) if not _goes_first(each))

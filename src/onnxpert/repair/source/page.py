@@ -111,6 +111,12 @@ class Page:
     def is_tensor(self, node: cst.CSTNode) -> bool:
         return self.was(node, Kind.TENSOR)
 
+    def is_number(self, node: cst.CSTNode) -> bool:
+        """Or a tensor of them, as far as anybody has seen."""
+        kinds = (Kind.TENSOR, Kind.INT, Kind.FLOAT, Kind.BOOL)
+        known = self.was(node, *kinds) or not self.values(node)
+        return known and not isinstance(node, cst.SimpleString)
+
     def where(
         self, whole: cst.Name, test: cst.BaseExpression, new: cst.BaseExpression, name: str = ""
     ) -> cst.SimpleStatementLine:
@@ -137,6 +143,12 @@ class Page:
         given = (*function.params.posonly_params, *function.params.params)
         names = [each.name.value for each in (*given, *function.params.kwonly_params)]
         return [name for name in names if name != "self"]
+
+    def is_lasting(self, node: cst.CSTNode) -> bool:
+        """Whether it names what the file or the object has, rather than what a function made."""
+        top = [each for each in self.tree.body if isinstance(each, cst.SimpleStatementLine)]
+        made = (each.target for line in top for each in below(line, cst.AssignTarget))
+        return dotted(node).startswith("self.") or dotted(node) in map(dotted, made)
 
     def each(self, kind: type[N]) -> Iterator[N]:
         """Nodes inside functions other than constructors, in the order of the source."""

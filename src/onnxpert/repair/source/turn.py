@@ -165,10 +165,12 @@ def _sources(page: Page, over: cst.BaseExpression) -> Iterator[str]:
 
 def _tensor(page: Page, node: cst.BaseExpression) -> str:
     """The code of a tensor, or of one that a list was made of."""
+    axis = 0
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        first = not node.args or page.code(node.args[0]).endswith("0")
-        listed = node.func.attr.value in ("tolist", "unbind") and first
-        node = node.func.value if listed else node
+        values, words = given(node)
+        of = words.get("dim", values[0] if values else cst.Integer("0"))
+        if node.func.attr.value in ("tolist", "unbind") and isinstance(of, cst.Integer):
+            node, axis = node.func.value, of.evaluated_value
     if not page.is_tensor(node) or not isinstance(node, (cst.Name, cst.Attribute, cst.Call)):
         raise NotByRowError
-    return page.code(node)
+    return page.code(node) + (f".movedim({axis}, 0)" if axis else "")

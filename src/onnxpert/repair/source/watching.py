@@ -42,6 +42,7 @@ class Seen:
     shape: tuple[int, ...] = ()
     dtype: str = ""
     depth: int = 0
+    keys: tuple[int, ...] = ()  # of a list or a dict of anything else
     open: tuple[int, ...] = ()  # of an input: the axes whose sizes the example only happens to have
 
 
@@ -71,7 +72,8 @@ def _seen(value: Any, inputs: Mapping[int, tuple[int, ...]]) -> Seen:
         return Seen(Kind.TENSOR, tuple(value.shape), dtype, open=inputs.get(id(value), ()))
     if isinstance(value, torch.nn.Module):
         weight = next(iter(value.parameters()), None)
-        return Seen(Kind.LAYER, dtype=str(weight.dtype)[6:] if weight is not None else "")
+        dtype = str(weight.dtype)[6:] if weight is not None else ""
+        return Seen(Kind.LAYER, dtype=dtype, keys=_keys(value))
     if value is torch.Tensor or isinstance(value, type(torch.FloatTensor)):
         made = torch.get_default_dtype() if value is torch.Tensor else value.dtype
         return Seen(Kind.MAKER, dtype=str(made)[6:])
@@ -83,7 +85,18 @@ def _seen(value: Any, inputs: Mapping[int, tuple[int, ...]]) -> Seen:
         if len(held) == 1 and inside[0].kind in (Kind.TENSOR, Kind.TENSORS):
             return Seen(Kind.TENSORS, depth=inside[0].depth + 1)
     kinds = ((bool, Kind.BOOL), (int, Kind.INT), (float, Kind.FLOAT))
-    return Seen(next((kind for python, kind in kinds if isinstance(value, python)), Kind.OTHER))
+    kind = next((kind for python, kind in kinds if isinstance(value, python)), Kind.OTHER)
+    return Seen(kind, keys=_keys(value))
+
+
+def _keys(value: Any) -> tuple[int, ...]:
+    """The whole numbers for which it has an entry, if these are few and there are no others."""
+    import torch
+
+    listed = isinstance(value, (list, tuple, torch.nn.ModuleList, torch.nn.Sequential))
+    keys = range(len(value)) if listed else value if isinstance(value, dict) else ()
+    few = len(keys) <= _FEW and all(isinstance(key, int) for key in keys)
+    return tuple(keys) if few else ()
 
 
 def _place(file: str, lines: list[str], node: Any) -> Place:

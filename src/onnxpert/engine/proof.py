@@ -1,0 +1,43 @@
+"""The proof of a file, at all that its walk got to know: sizes that break an assumption, branches, chance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from onnxpert.core.types import Captured, Loaded, Randomness, Verified
+from onnxpert.engine.again import may_have_other_sides
+from onnxpert.engine.chance import randomness
+from onnxpert.engine.walk import Walk
+from onnxpert.verify import verify
+
+
+def proof(walk: Walk, loaded: Loaded, file: Path) -> Verified:
+    """A file against a model; what was not captured or lowered has nothing to add."""
+    lowered = walk.lowered
+    beyond = [boundary.sizes for boundary in lowered.boundaries] if lowered is not None else []
+    return verify(
+        loaded,
+        file,
+        walk.runner,
+        sizes=[*beyond, *(lowered.witnesses if lowered is not None else ())],
+        far=_told_by_few(walk),
+        randomness=chance_in(walk),
+        captured=walk.captured if isinstance(walk.captured, Captured) else None,
+        computed_in=walk.request.precision or walk.narrower,
+        undetermined=walk.request.undetermined == "allow",
+        provisional=may_have_other_sides(walk.captured, loaded),
+    )
+
+
+def chance_in(walk: Walk) -> Randomness | None:
+    if not isinstance(walk.captured, Captured):
+        return None
+    return randomness(walk.captured, walk.request.randomness == "allow")
+
+
+def _told_by_few(walk: Walk) -> list[str]:
+    """The sizes whose loops were written down after a look at a few lengths."""
+    if walk.lowered is None or not isinstance(walk.captured, Captured):
+        return []
+    inferred = set(walk.captured.inferred)
+    return [symbol.name for symbol in walk.lowered.symbols if inferred & set(symbol.sources)]
