@@ -30,6 +30,23 @@ def example_inputs():
 
 # codemod -> (body of forward, what stands in the new one)
 CASES: dict[str, list[tuple[str, str]]] = {
+    "compare-with-each-key": [
+        (
+            (
+                'kinds, which = ("low", "high"), (x > 0).any().int()\nkind = kinds[which]\n'
+                'return x if kind == "low" else -x'
+            ),
+            "kind = kinds[0] if which == 0 else kinds[1]",
+        ),
+        (
+            "kinds = {2: x, 5: -x}\nkind = kinds[2 if x.sum() > 1e9 else 5]\nreturn kind",
+            "",  # a number of Python's is none of its business
+        ),
+        (
+            "layers = [F.relu, torch.tanh, torch.sin]\nreturn layers[x.sum(0).argmax() % 3](x)",
+            "if x.sum(0).argmax() % 3 == 1 else layers[2]",
+        ),
+    ],
     "write-with-where": [
         ("y = x * 2\ny[x < 0] = 0.5\nreturn y", "y = torch.where(x < 0, 0.5, y)"),
         ("m = x > 0\nm[x > 1] = False\nreturn x * m", "m = m & ~(x > 1)"),
@@ -43,6 +60,17 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "take-all-rows-at-once": [
+        (
+            (
+                "rows = []\nfor one in x.unbind(1):\n    rows.append(one.cumsum(0))\n"
+                "return torch.stack(rows, 1)"
+            ),
+            "(x.movedim(1, 0))",
+        ),
+        (
+            "def parts(x):\n    return [row * row.sum() for row in x]\nreturn torch.stack(parts(x))",
+            "return torch.vmap(lambda row: row * row.sum())(x)\n        return parts(x)",
+        ),
         (
             (
                 "w = x.mean(1)\nrows = []\nfor i in range(x.shape[0]):\n"
@@ -157,6 +185,18 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "x[:, m.argsort(stable=True, descending=True)]",
         ),
         ("m = x.mean(0)\nreturn x[:, max(range(8), key=lambda i: m[i])]", "x[:, m.argmax(0)]"),
+        (
+            "return x * any(v > 0 for v in x.mean(1))",
+            "torch.vmap(lambda v: v > 0)(x.mean(1)).any()",
+        ),
+        (
+            "return x / sum(v for v in x.mean(1).abs() if v > 0.01)",
+            "torch.vmap(lambda v: torch.where(v > 0.01, v, 0))(x.mean(1).abs()).sum(0)",
+        ),
+        (
+            "return x * next((i for i, v in enumerate(x.mean(1)) if v > 0), 2)",
+            ".int().argmax(0), 2)",
+        ),
         ("return x / max(x.std(), x.abs().mean())", "torch.maximum(x.std(), x.abs().mean())"),
     ],
     "join-conditions": [
@@ -186,6 +226,20 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("h = torch.zeros(2, 8)\nreturn x + h", "torch.zeros(x.shape[0], 8)"),
     ],
     "compute-with-torch-arrays": [
+        (
+            (
+                "self.gains = np.arange(8.0)\na = np.exp(x.numpy()) * self.gains\n"
+                "return torch.from_numpy(a) + torch.tensor(self.gains)"
+            ),
+            "torch.exp(x) * torch.as_tensor(self.gains)\n        return a + torch.tensor(self.gains)",
+        ),
+        (
+            (
+                "a, b = np.meshgrid(np.arange(8), np.arange(x.shape[0]))\n"
+                "return x + torch.from_numpy(a + b)"
+            ),
+            'indexing="xy")\n        return x + (a + b)',
+        ),
         (
             "n = x.shape[1]\nreturn x + torch.from_numpy(np.arange(n)) + torch.tensor(np.ones(n))",
             "torch.arange(n) + torch.ones(n, dtype=torch.float64)",

@@ -93,20 +93,21 @@ def test_what_needs_torch_imports_it(tmp_path: Path) -> None:
 
 
 def test_a_codemod_is_kept_where_it_does_no_harm(tmp_path: Path) -> None:
-    """Of two numbers taken out of tensors, Python needs one: an index of a list."""
+    """Of two numbers taken out of tensors, Python needs one: it is a part of a name."""
     path = tmp_path / "net.py"
     text = source(
-        "kinds = {0: 1.0, 1: 2.0}\nkind = kinds[(x > 9).sum().item()]\n"
+        "kinds = {'0': 1.0, '1': 2.0}\nkind = kinds[str((x > 9).sum().item())]\n"
         "top = x.max().item()\nreturn x * kind / top"
     )
     path.write_text(text, encoding="utf-8")
     work = job(path)
     goal = fix._Score(traced=False, runs=0)
-    (sound,) = fix._Search(work, {path: text}, Report(ok=False), goal).sound()
+    as_it_is = fix._Tried(Report(ok=False), False, None)
+    (sound,) = fix._Search(work, {path: text}, as_it_is, goal).sound()
     assert sound.name == "keep-as-tensor"
     after = rewritten({path: text}, [sound], work.look)[path]
     assert "top = x.max()\n" in after
-    assert "kinds[(x > 9).sum().item()]" in after
+    assert "kinds[str((x > 9).sum().item())]" in after
 
 
 def test_no_comment_is_lost(tmp_path: Path) -> None:
@@ -201,3 +202,39 @@ def test_a_log_that_nobody_reads_goes_and_state_stays(tmp_path: Path) -> None:
     after = rewritten({path: LOGS}, [catalogue()["keep-values-local"]], job(path).look)[path]
     assert "    def forward(self, x):\n        self.turns += 1\n        return x * 2\n" in after
     assert "self.losses.append(x)" in after, "no part of the model"
+
+
+BY_SIZE = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        {}n = x.shape[1]
+        if n % 2:
+            x = torch.cat([x, x[:, -1:]], 1)
+        return x.unflatten(1, (-1, 2)).sum(2)
+"""
+
+
+@pytest.mark.parametrize(
+    "more", ["", "print(x.sum().item())\n        "], ids=["as it is", "mended"]
+)
+def test_a_wrong_file_of_torchs_is_not_praised(more: str, tmp_path: Path) -> None:
+    """It has the side of odd sizes only, which no larger prime shows."""
+    path = tmp_path / "net.py"
+    path.write_text(BY_SIZE.format(more), encoding="utf-8")
+    fixed = fix.fix(f"{path}:Net", ["x=float32[2,n=9]"], evaluate=True)
+    assert not fixed.plain
+    assert bool(fixed.diff) is bool(more)
+    (warning,) = (note for note in fixed.notes if "torch.onnx.export" in note)
+    assert "wrong at n=" in warning
+
+
+def test_a_number_in_a_product_is_read_from_the_input(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    text = source("b = x.shape[0]\nreturn self.fc(x.reshape(b * 5, 8)).reshape(b, 5, 8)")
+    path.write_text(text, encoding="utf-8")
+    fixed = fix.fix(f"{path}:Net", ["x=float32[b=2,n=5,8]"], evaluate=True)
+    assert fixed.plain
+    assert "x.reshape(b * x.shape[1], 8)).reshape(b, x.shape[1], 8)" in fixed.diff

@@ -54,17 +54,16 @@ def plain_export(prepared: Prepared, path: Path) -> None:
 
     if not isinstance(prepared.model, torch.nn.Module):
         return
-    with contextlib.suppress(Exception):  # as above
-        with quiet():
-            torch.onnx.export(
-                prepared.model,
-                _copied(prepared.args),
-                str(path),
-                kwargs=dict(_copied(prepared.kwargs)),
-                dynamic_shapes=_named(prepared),
-                dynamo=True,
-                verbose=False,
-            )
+    with contextlib.suppress(Exception), quiet():  # as above
+        torch.onnx.export(
+            prepared.model,
+            _copied(prepared.args),
+            str(path),
+            kwargs=dict(_copied(prepared.kwargs)),
+            dynamic_shapes=_named(prepared),
+            dynamo=True,
+            verbose=False,
+        )
 
 
 def _named(prepared: Prepared) -> dict[str, Mapping[int, str] | None] | None:

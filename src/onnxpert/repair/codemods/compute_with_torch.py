@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 
 import libcst as cst
@@ -29,11 +30,15 @@ def compute_with_torch(page: Page) -> Iterator[Change]:
     """`max`, `sum` and `math` take the numbers out of a tensor; torch's own functions leave them in."""
     import torch
 
+    for node in page.calls("next"):
+        yield from _first(page, node)
     for node in page.calls(*_OF_ONE, "math.*"):
         values, words = given(node)
         name, tensors = page.name(node.func), [page.is_tensor(each) for each in values]
         if name in _BY_KEY and len(values) == 1 and words.keys() <= {"key", "reverse"}:
             yield from _by_key(page, node, values[0], words)
+        if len(values) == 1 and isinstance(values[0], (cst.GeneratorExp, cst.ListComp)):
+            yield from _of_rows(page, node, values[0], name)
         if words or not any(tensors):
             continue
         if name.startswith("math."):
@@ -56,9 +61,37 @@ def _by_key(
     counted = isinstance(places, cst.Call) and page.name(places.func) == "range"
     if not counted or not isinstance(key, cst.Lambda) or not page.is_tensor(key.body):
         return
-    try:
-        keys = Turn(page, key.params, places).mapped(key.body)
-    except NotByRowError:
-        return
     falling = f", descending={page.code(words['reverse'])}" if "reverse" in words else ""
-    yield node, page.expression(_BY_KEY[name].replace(")", f"{falling})"), page.expression(keys))
+    with contextlib.suppress(NotByRowError):
+        keys = Turn(page, key.params, places).mapped(key.body)
+        said = _BY_KEY[name].replace(")", f"{falling})")
+        yield node, page.expression(said, page.expression(keys))
+
+
+def _of_rows(page: Page, node: cst.Call, made: cst.BaseComp, name: str) -> Iterator[Change]:
+    """What a comprehension over the rows of tensors gives; a sum has 0 for those that it leaves out."""
+    one: cst.BaseExpression = made.elt  # type: ignore[attr-defined]
+    tests = [each.test for each in made.for_in.ifs]
+    if made.for_in.inner_for_in or len(tests) > (name == "sum"):
+        return
+    if not all(map(page.is_tensor, tests or [one])):
+        return
+    for test in tests:
+        one = page.expression("torch.where({}, {}, 0)", test, one)
+    with contextlib.suppress(NotByRowError):
+        rows = Turn(page, made.for_in.target, made.for_in.iter).mapped(one)
+        yield node, page.expression(_OF_ONE[name], page.expression(rows))
+
+
+def _first(page: Page, node: cst.Call) -> Iterator[Change]:
+    """The number of the first row of which something is true."""
+    values, _ = given(node)
+    made = values[0] if len(values) == 2 else None
+    if not isinstance(made, cst.GeneratorExp) or len(made.for_in.ifs) != 1:
+        return
+    with contextlib.suppress(NotByRowError):
+        turn = Turn(page, made.for_in.target, made.for_in.iter)
+        if page.code(made.elt) == turn.index and page.is_tensor(made.for_in.ifs[0].test):
+            found = page.expression(turn.mapped(made.for_in.ifs[0].test))
+            said = "torch.where({}.any(), {}.int().argmax(0), {})"
+            yield node, page.expression(said, found, found, values[1])

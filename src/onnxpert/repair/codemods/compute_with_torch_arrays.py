@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from onnxpert.repair.codemod import codemod
-from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.change import Change, fitted
 from onnxpert.repair.source.page import Page, everything
 from onnxpert.repair.source.watching import Kind
 
@@ -26,9 +26,11 @@ _WORDS = {"axis": "dim", "keepdims": "keepdim", "a_min": "min", "a_max": "max",
 _FROM_ARRAY = ("torch.from_numpy", "torch.tensor", "torch.as_tensor")
 _OF_SIZES = ("arange", "zeros", "ones", "eye", "full", "linspace")
 # Its deviations are of all values, its numbers of double precision.
-_GRANTED = dict.fromkeys(("std", "var"), ("correction", "0")) | dict.fromkeys(
-    _OF_SIZES[1:], ("dtype", "torch.float64")
-) | {"meshgrid": ("indexing", '"xy"')}
+_GRANTED = (
+    dict.fromkeys(("std", "var"), ("correction", "0"))
+    | dict.fromkeys(_OF_SIZES[1:], ("dtype", "torch.float64"))
+    | {"meshgrid": ("indexing", '"xy"')}
+)
 _ON_THE_WAY = ("detach", "cpu", "contiguous")
 
 
@@ -69,7 +71,7 @@ class _Translation(cst.CSTTransformer):
     ) -> cst.BaseExpression:
         new = self._new(original_node, updated_node)
         self.calls += new is not None
-        return updated_node if new is None else new
+        return updated_node if new is None else fitted(self._page, original_node, new)
 
     def leave_Attribute(  # noqa: N802 - ditto
         self, original_node: cst.Attribute, updated_node: cst.Attribute
@@ -108,7 +110,8 @@ class _Translation(cst.CSTTransformer):
             cast = "".join(f".to({each})" for each in dtypes)
             return page.expression("{}" + cast, call.args[0].value)
         own = name.removeprefix("numpy.") if name.startswith("numpy.") else ""
-        if own in _OF_SIZES and self._has(old.args, Kind.INT):
+        whole = all(isinstance(each.value, cst.Integer) for each in old.args)
+        if own in _OF_SIZES and (whole or self._has(old.args, Kind.INT)):
             return self._call(call, page.expression(f"torch.{own}"))
         if own and self._has(old.args, Kind.ARRAY, Kind.TENSOR):
             if own in ("array", "asarray"):

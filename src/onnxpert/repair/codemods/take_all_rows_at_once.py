@@ -50,6 +50,9 @@ def _gathered(page: Page, made: cst.ListComp) -> Iterator[Change]:
     if isinstance(target, cst.Name):
         yield made, page.expression(whole)
         yield from _unstacked(page, target)
+    elif isinstance(around, cst.Return):
+        yield made, page.expression(whole)
+        yield from _unstacked_calls(page, around)
     else:
         yield from _joined(page, made, whole)
 
@@ -57,8 +60,19 @@ def _gathered(page: Page, made: cst.ListComp) -> Iterator[Change]:
 def _unstacked(page: Page, rows: cst.Name) -> Iterator[Change]:
     """`rows` for `torch.stack(rows)`, of what is stacked already."""
     for use in below(page.function(rows) or rows, cst.Name):
-        if use.value == rows.value:
+        around = page.parent(use)
+        if use.value == rows.value and isinstance(around, cst.Return):
+            yield from _unstacked_calls(page, around)
+        elif use.value == rows.value:
             yield from _joined(page, use, rows.value)
+
+
+def _unstacked_calls(page: Page, end: cst.Return) -> Iterator[Change]:
+    """The same where a function that returns the rows is called."""
+    function = page.function(end)
+    for call in page.each(cst.Call):
+        if function and dotted(call.func).rpartition(".")[2] == function.name.value:
+            yield from _joined(page, call, page.code(call))
 
 
 def _joined(page: Page, rows: cst.CSTNode, whole: str) -> Iterator[Change]:

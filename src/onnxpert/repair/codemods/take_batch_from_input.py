@@ -9,6 +9,7 @@ import libcst as cst
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.page import Page, below, elements, given
+from onnxpert.repair.source.watching import Kind
 
 _METHODS = ("view", "reshape", "expand", "repeat", "new_zeros", "new_ones", "unflatten")
 _MAKERS = tuple(
@@ -34,6 +35,8 @@ def take_batch_from_input(page: Page) -> Iterator[Change]:
             found = [
                 (each, _size(page, node, each)) for each in numbers if each.evaluated_value > 1
             ]
+            if any(page.was(each, Kind.INT) for each in sizes):  # the batch may be read already
+                found = [(each, size) for each, size in found if not size.endswith("[0]")]
         sized = [(number, size) for number, size in found if size]
         if len(sized) == 1:  # of two, nobody knows which
             yield sized[0][0], page.expression(sized[0][1])

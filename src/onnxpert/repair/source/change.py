@@ -48,7 +48,7 @@ class _Applied(cst.CSTTransformer):
         if new is None:
             return cst.SimpleStatementLine([_GONE], original.leading_lines)
         if isinstance(new, cst.BaseExpression) and original in self._made:
-            return self._fitted(original, new)
+            return fitted(self._page, original, new)
         if isinstance(new, cst.SimpleStatementLine) and not new.body:
             return new.with_changes(body=[_GONE])
         is_line = isinstance(original, cst.SimpleStatementLine) and new is not original
@@ -56,11 +56,12 @@ class _Applied(cst.CSTTransformer):
             return _commented(original, new if isinstance(new, Sequence) else [new])
         return _tidied(new) if isinstance(new, cst.IndentedBlock) else new
 
-    def _fitted(self, original: cst.CSTNode, new: cst.BaseExpression) -> cst.BaseExpression:
-        around = self._page.parent(original)
-        if new.lpar or isinstance(new, _FIRM) or isinstance(around, _DELIMITED):
-            return new
-        return new.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+def fitted(page: Page, original: cst.CSTNode, new: cst.BaseExpression) -> cst.BaseExpression:
+    """In parentheses, where it needs them in the place of the old one."""
+    if new.lpar or isinstance(new, _FIRM) or isinstance(page.parent(original), _DELIMITED):
+        return new
+    return new.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 def _comments(nodes: Iterable[cst.CSTNode]) -> Counter[str]:
