@@ -227,6 +227,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
     ],
     "compute-with-torch-arrays": [
         (
+            "n = int(np.floor(x.shape[1] / 2))\nreturn torch.from_numpy(np.abs(x.numpy()))[:, :n]",
+            "n = int(np.floor(x.shape[1] / 2))\n        return torch.abs(x)[:, :n]",
+        ),
+        (
             (
                 "self.gains = np.arange(8.0)\na = np.exp(x.numpy()) * self.gains\n"
                 "return torch.from_numpy(a) + torch.tensor(self.gains)"

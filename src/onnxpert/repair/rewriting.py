@@ -64,7 +64,9 @@ def narrowed(
     pages = [Page(str(path), text, seen) for path, text in contents.items()]
     sites = list(dict.fromkeys(site for page in pages for site, _ in wide.at(page)))
     only: frozenset[str] = frozenset()
-    for site in sites if len(sites) > 1 else ():
+    for (
+        site
+    ) in sites:  # a single one too: at others, it may have been in the way of another codemod
         if keeps(replace(wide, only=only | {site})):
             only |= {site}
     return replace(wide, only=only) if only else None

@@ -9,7 +9,7 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change, fitted
-from onnxpert.repair.source.page import Page, everything
+from onnxpert.repair.source.page import Page, elements
 from onnxpert.repair.source.watching import Kind
 
 # What torch calls by another name; all else it has by the same one, or has not.
@@ -151,9 +151,9 @@ class _Translation(cst.CSTTransformer):
         return arg.with_changes(value=self._page.expression(dtype)) if dtype else arg
 
     def _has(self, args: Sequence[cst.Arg], *kinds: Kind) -> bool:
-        """Whether such a value is among the arguments, or in one."""
-        inside = (each for arg in args[:3] for each in everything(arg.value))
-        return any(self._page.was(each, *kinds) for each in inside)
+        """Whether such a value is among the arguments, or in a list that is one."""
+        given_values = (each for arg in args for each in (arg.value, *elements(arg.value)))
+        return any(self._page.was(each, *kinds) for each in given_values)
 
 
 def _itself(value: cst.BaseExpression) -> cst.BaseExpression:
