@@ -219,7 +219,7 @@ class Keeps(torch.nn.Module):
 def test_what_was_found_before_a_stage_that_crashes_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("onnxpert.engine.pipeline.prove", lambda *_, **__: os.abort())
+    monkeypatch.setattr("onnxpert.engine.pipeline.proof", lambda *_, **__: os.abort())
     report = onnxpert.diagnose(Keeps().eval(), X, timeout=1000)
     assert [found.rule for found in report.findings] == ["STA302", "CAP023"]
     assert "`verify`" in report.findings[-1].message
