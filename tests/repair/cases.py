@@ -62,6 +62,13 @@ CASES: dict[str, list[tuple[str, str]]] = {
     "take-all-rows-at-once": [
         (
             (
+                "y = torch.zeros(8, 2)\nfor i in range(8):\n    for j in range(2):\n"
+                "        y[i, j] = x[j, i] * 2\nreturn y"
+            ),
+            "y = torch.vmap(each_)(",
+        ),
+        (
+            (
                 "rows = []\nfor one in x.unbind(1):\n    rows.append(one.cumsum(0))\n"
                 "return torch.stack(rows, 1)"
             ),

@@ -268,8 +268,10 @@ class _Search:
             if not new:
                 break
             for each in new:
-                here = self.files(found)
-                sound = each if keeps(each) else narrowed(here, each, self.job.look, keeps)
+                sound = each if keeps(each) else None
+                with contextlib.suppress(Exception):  # it makes no sense of the file
+                    here = self.files(found)
+                    sound = sound or narrowed(here, each, self.job.look, keeps)
                 (found if sound else refused).append(sound or each)
             if refused and keeps(*refused):  # one that needs the other
                 found, refused = [*found, *refused], []

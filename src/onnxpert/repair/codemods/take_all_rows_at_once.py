@@ -107,13 +107,17 @@ class _Mapped:
 
     def changes(self) -> Iterator[Change]:
         page, body = self._page, list(small(self._loop.body))
-        if any(isinstance(each, _ENDING) for each in everything(self._loop.body)):
+        around, ends = page.function(self._loop), self._loop.body
+        # what an inner loop became has a return of its own
+        if any(isinstance(e, _ENDING) and page.function(e) is around for e in everything(ends)):
             raise NotByRowError
         if len(body) == 1 and (counted := self._counted(body[0])):
             yield self._loop, [counted]
             return
         lines = [self._line(each) for each in body]
         rows = [page.expression(row) for row, _ in self._results.values()]
+        if not rows:
+            raise NotByRowError
         function = page.fresh(self._loop, "each")
         parameters, call = self._turn.call(
             function, [*lines, *rows], [axis for _, axis in self._results.values()]
@@ -163,7 +167,7 @@ class _Mapped:
         if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
             return None
         row, axis, rest = self._turn.row(target)
-        self._results[target.value.value] = row, axis
+        self._results[self._turn.whole(row)] = row, axis
         value = self._turn.said(value)
         if not rest:
             return page.statement(f"{row} = {{}}", value).body[0]

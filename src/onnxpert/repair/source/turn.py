@@ -33,6 +33,10 @@ class Turn(cst.CSTTransformer):
     def said(self, node: Any) -> Any:
         return node.visit(self)
 
+    def whole(self, name: str) -> str:
+        """The tensor whose row has that name."""
+        return self._rows[name][0]
+
     def mapped(self, node: cst.BaseExpression) -> str:
         """An expression of one turn, for all of them."""
         new = self.said(node)
@@ -92,12 +96,17 @@ class Turn(cst.CSTTransformer):
     ) -> cst.BaseExpression:
         whole, places = updated_node.value, [each.slice for each in updated_node.slice]
         codes = [self._page.code(each.slice) for each in original_node.slice]
-        if self._page.is_tensor(original_node.value) and self.index in codes:
+        around = self._page.function(original_node)
+        inner = around is not None and self._page.function(around) is not None
+        own = inner and self._page.code(original_node.value) in self._page.parameters(original_node)
+        if self._page.is_tensor(original_node.value) and self.index in codes and not own:
             name, _, rest = self.row(original_node)
             whole, places = cst.Name(name), [self.said(each) for each in rest]
         # A place that is another one in each turn is a tensor, which Python would ask for its number.
-        own = {self.index, *self._rows}
-        turning = [isinstance(each, cst.Index) and bool(own & names_in(each)) for each in places]
+        given_here = {self.index, *self._rows}
+        turning = [
+            isinstance(each, cst.Index) and bool(given_here & names_in(each)) for each in places
+        ]
         for at, each in enumerate(places):
             if turning[at] and isinstance(each, cst.Index):
                 places[at] = cst.Index(self._page.expression("{}[None]", each.value))
