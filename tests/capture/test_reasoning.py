@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from torch.utils._sympy.functions import FloorDiv
 import onnxpert
 from onnxpert.capture.reasoning import Frugal, frugally, is_heavy, is_long, quotients_as_they_are
 from onnxpert.capture.recorder import new_fake_mode
+from tests.lower.same import assert_same
 
 
 class Windows(nn.Module):
@@ -110,3 +112,20 @@ def test_a_sum_that_is_another_several_times_over_is_divided_at_once(times: symp
         left = FloorDiv(sympy.Add(*places.args[:3]) + 1, places)
     assert FloorDiv.eval == plain
     assert left.func is FloorDiv
+
+
+def test_what_is_one_in_the_example_is_not_one_for_all_sizes() -> None:
+    """torch asks whether a size is 1 in a way that it can do without the answer; the example's would
+    have to be assumed, and elsewhere nobody may rely on it."""
+
+    def blocks(x: torch.Tensor) -> torch.Tensor:
+        number = math.ceil(math.ceil(x.shape[0] / 3) / 3)
+        return (torch.ones(number, 2) * 2).repeat(min(x.shape[0], 2), 1) * torch.ones(2)
+
+    result = assert_same(
+        blocks,
+        torch.randn(5),
+        dynamic=({0: "n"},),
+        others=[(torch.randn(size),) for size in (1, 9, 13, 30)],
+    )
+    assert [(symbol.lower, symbol.upper) for symbol in result.symbols] == [(1, None)]

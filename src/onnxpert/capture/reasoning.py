@@ -147,7 +147,8 @@ def _evaluated(
             return plain(*asked, **options)
         finally:
             environment.spent_seconds = spent + time.process_time() - start
-    if fallback is None and not environment._suppress_guards_tls():
+    # What torch falls back on is right for all sizes, the example's answer is not.
+    if known is not fallback and not environment._suppress_guards_tls():
         _assume(environment, expr if known else sympy.Not(expr))
     return sympy.sympify(known)
 

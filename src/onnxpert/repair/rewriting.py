@@ -64,9 +64,7 @@ def narrowed(
     pages = [Page(str(path), text, seen) for path, text in contents.items()]
     sites = list(dict.fromkeys(site for page in pages for site, _ in wide.at(page)))
     only: frozenset[str] = frozenset()
-    for (
-        site
-    ) in sites:  # a single one too: at others, it may have been in the way of another codemod
+    for site in sites:  # one alone too: elsewhere it may have been in the way of another codemod
         if keeps(replace(wide, only=only | {site})):
             only |= {site}
     return replace(wide, only=only) if only else None
