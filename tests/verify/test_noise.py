@@ -35,12 +35,17 @@ def test_off_by_its_own_noise() -> None:
     assert _judged(1e-4, 1e-4) is Verdict.PASS
 
 
+def test_near_though_its_noise_is_larger() -> None:
+    assert _judged(1e-3, 1e-2) is Verdict.PASS
+
+
 def test_off_by_more_than_its_noise() -> None:
     assert _judged(1e-3, 1e-4) is Verdict.FAIL
 
 
 def test_noise_that_is_no_longer_small() -> None:
     assert _judged(1e-1, 1e-1) is Verdict.FAIL
+    assert _judged(1e-2, 1e-2) is Verdict.FAIL
     assert _judged(1e-3, 1e-1) is Verdict.FAIL
 
 

@@ -16,6 +16,9 @@ from onnxpert.verify.arrays import to_tensor
 from onnxpert.verify.roundings import TURNS, finite, sway
 
 Draw = Callable[[int], Sequence[Any] | None]
+# How much more than the file the model may be off: the draws are few and random, and one of them may
+# meet a scale that the file's own digits leave in balance. Beyond, the model is no measure.
+_UNSTEADY = 10
 
 
 def within_noise(
@@ -53,7 +56,8 @@ def _allowed(row: Row, want: torch.Tensor) -> float:
 
 def _judged(row: Row, want: torch.Tensor, got: torch.Tensor, drawn: Sequence[Any]) -> Row:
     found = sway(want, got, drawn.__getitem__) if finite((got,)) else None
-    if found is None or not found.is_within or found.allowed / 2 > _allowed(row, want):
+    unsteady = _UNSTEADY * _allowed(row, want)
+    if found is None or not found.is_within or found.allowed / 2 > unsteady:
         return row
     detail = f"other last digits move the model itself by {found.allowed / 2:.2g}"
     return replace(row, verdict=Verdict.PASS, detail=detail, rtol=0.0, atol=found.allowed)
