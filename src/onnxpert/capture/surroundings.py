@@ -20,6 +20,7 @@ from onnxpert.capture.open_sizes.packed import open_lengths
 from onnxpert.capture.open_sizes.scanning import scans_in_order
 from onnxpert.capture.open_sizes.spacing import OpenSteps
 from onnxpert.capture.places import guards_with_places
+from onnxpert.capture.plain_kernels import plain_kernels
 from onnxpert.capture.pools import pools_at_once
 from onnxpert.capture.reads import as_text
 from onnxpert.capture.reasoning import quotients_as_they_are
@@ -82,6 +83,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(guards_with_places())
         stack.enter_context(quotients_as_they_are())
         stack.enter_context(without_fast_paths())
+        stack.enter_context(plain_kernels())
         stack.enter_context(open_lengths())
         stack.enter_context(open_tables(root))
         # A compiled part runs as the Python it was made from: what a compiler sees under this mode
