@@ -71,7 +71,39 @@ class Ranked(torch.nn.Module):
         return best, x[best]
 
 
-def _file(path: Path, largest: int) -> Path:
+def _branched(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """The same inside of a branch, whose other side gives zeros."""
+    outputs = [
+        helper.make_tensor_value_info("inner_best", TensorProto.INT64, [2]),
+        helper.make_tensor_value_info("inner_rows", TensorProto.FLOAT, [2]),
+    ]
+    kept = [helper.make_node("Identity", [name], [f"inner_{name}"]) for name in ("best", "rows")]
+    zeros = [
+        helper.make_node("Sub", ["k", "k"], ["inner_best"]),
+        helper.make_node("Identity", ["none"], ["inner_rows"]),
+    ]
+    weights = [helper.make_tensor("none", TensorProto.FLOAT, [2], [0.0, 0.0])]
+    for node in nodes:
+        for index, name in enumerate(node.output):
+            node.output[index] = name.replace("best", "best_1").replace("rows", "rows_1")
+        for index, name in enumerate(node.input):
+            node.input[index] = name.replace("best", "best_1")
+    for node in kept:
+        node.input[0] += "_1"
+    return [
+        helper.make_node("ReduceMax", ["x"], ["largest"], keepdims=0),
+        helper.make_node("Cast", ["largest"], ["positive"], to=TensorProto.BOOL),
+        helper.make_node(
+            "If",
+            ["positive"],
+            ["best", "rows"],
+            then_branch=helper.make_graph([*nodes, *kept], "then", [], outputs),
+            else_branch=helper.make_graph(zeros, "else", [], outputs, weights),
+        ),
+    ]
+
+
+def _file(path: Path, largest: int, *, branched: bool = False) -> Path:
     """The same, but the small ones are added up first."""
     nodes = [
         helper.make_node("ReduceSum", ["more", "one"], ["sum"], keepdims=0),
@@ -80,7 +112,7 @@ def _file(path: Path, largest: int) -> Path:
         helper.make_node("Gather", ["x", "best"], ["rows"]),
     ]
     graph = helper.make_graph(
-        nodes,
+        _branched(nodes) if branched else nodes,
         "ranked",
         [
             helper.make_tensor_value_info("x", TensorProto.FLOAT, [4]),
@@ -108,10 +140,11 @@ def _given() -> tuple[torch.Tensor, torch.Tensor]:
     return x, more
 
 
-def test_an_order_by_rounding_is_proven_with_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize("branched", [False, True])
+def test_an_order_by_rounding_is_proven_with_a_warning(tmp_path: Path, branched: bool) -> None:
     model = Ranked().eval()
     assert model(*_given())[0].tolist() == [2, 0]
-    report = onnxpert.verify(_file(tmp_path / "m.onnx", 1), model, _given())
+    report = onnxpert.verify(_file(tmp_path / "m.onnx", 1, branched=branched), model, _given())
     example = [row for row in report.verified if row.case == "example"]
     assert [row.choices for row in example if row.output == "best"] == [(Choice.ROUNDING,)]
     assert not [each for each in report.findings if each.blocks]
@@ -119,6 +152,8 @@ def test_an_order_by_rounding_is_proven_with_a_warning(tmp_path: Path) -> None:
     assert found.severity is Severity.WARNING
 
 
-def test_an_order_by_anything_else_is_not(tmp_path: Path) -> None:
-    report = onnxpert.verify(_file(tmp_path / "m.onnx", 0), Ranked().eval(), _given())
+@pytest.mark.parametrize("branched", [False, True])
+def test_an_order_by_anything_else_is_not(tmp_path: Path, branched: bool) -> None:
+    file = _file(tmp_path / "m.onnx", 0, branched=branched)
+    report = onnxpert.verify(file, Ranked().eval(), _given())
     assert [each.rule for each in report.findings if each.blocks] == ["NUM701"]

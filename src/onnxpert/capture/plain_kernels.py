@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -13,10 +14,11 @@ def plain_kernels() -> Iterator[None]:
     """While on, a convolution asks for none of the libraries that want so many images at once.
 
     Its shape is the same with all of them, and the question would be taken for the model's own."""
-    before = torch.backends.mkldnn.enabled
-    torch.backends.mkldnn.enabled = False
+    mkldnn: Any = torch.backends.mkldnn
+    before = mkldnn.enabled
+    mkldnn.enabled = False
     try:
         with torch.backends.nnpack.flags(enabled=False):
             yield
     finally:
-        torch.backends.mkldnn.enabled = before
+        mkldnn.enabled = before

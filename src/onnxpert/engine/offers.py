@@ -49,7 +49,7 @@ def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
     held = [
         boundary
         for boundary in lowered.boundaries
-        if boundary.assumed.startswith("Ne(") or not broken(boundary, example)
+        if _NOT_SMALL.search(boundary.assumed) or not broken(boundary, example)
     ]
     passed = [row.sizes for row in verified.rows if row.verdict is Verdict.PASS]
 

@@ -20,6 +20,7 @@ from onnxpert.targets.target import Array, Target
 from onnxpert.verify.arrays import dtype_name, to_tensor
 from onnxpert.verify.divergence import run_with_outputs
 from onnxpert.verify.file import read
+from onnxpert.verify.unfolding import unfolded
 
 if TYPE_CHECKING:
     import onnx
@@ -126,11 +127,11 @@ def _near(one: torch.Tensor, other: torch.Tensor, moves: float) -> torch.Tensor:
 
 def deciding(path: Path, target: Target, feeds: Mapping[str, Array]) -> list[torch.Tensor]:
     """The values of a file that decide something, with these inputs; none where it has no such."""
-    model = read(path)
-    names = list(dict.fromkeys(_decisive(model)))
-    if not names:
-        return []
     try:
+        model = unfolded(read(path), path, target, feeds)
+        names = list(dict.fromkeys(_decisive(model)))
+        if not names:
+            return []
         answers = run_with_outputs(model, names, path, target, feeds)
     except Exception:  # each runtime has its own kinds; some give no inner values
         logger.debug("the file does not run with more outputs", exc_info=True)
