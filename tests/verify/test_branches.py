@@ -44,6 +44,18 @@ def test_the_sides_that_inputs_take_are_noted() -> None:
     assert sides.all_taken()
 
 
+class Sized(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * 2 if x.shape[0] > 3 else x.flip(0)
+
+
+def test_no_values_are_looked_for_where_sizes_decide() -> None:
+    sides = Sides(captured(Sized(), torch.ones(3), dynamic_shapes={"x": {0: "n"}}))
+    assert sides.note({"x": torch.ones(3)})
+    assert [(taken.yes, taken.no) for taken in sides.report()] == [(False, True)]
+    assert sides.all_taken()
+
+
 def test_a_loop_of_the_users_own_making_is_not_pythons() -> None:
     class Plain(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -102,7 +102,10 @@ class Sides:
         return walk.taken
 
     def all_taken(self) -> bool:
-        return len(self._of_branches) == 2 * len(self._captured.branches)
+        """Of the branches that values decide: what sizes decide, no values do."""
+        branches = enumerate(self._captured.branches)
+        by_values = [number for number, branch in branches if branch.about_data]
+        return {(number, side) for number in by_values for side in (True, False)} <= self.seen
 
     def all_counted(self) -> bool:
         """Whether each number was seen to be nothing and something."""

@@ -234,6 +234,7 @@ class Reference:
                     raise RefusedError(one_line(error)) from error
                 refused = RefusedError(one_line(error))
             else:
+                self._untried = False  # what it refuses from now on is the input
                 # Its own memory may be part of the answer, and is about to be put back.
                 return tuple(_copied(leaf) for _, leaf in flatten_outputs(answer))
         return self._compiled(refused, leaves, seed, watch)
