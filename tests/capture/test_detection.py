@@ -45,6 +45,32 @@ def test_masks_of_any_number_in_an_image_of_any_size(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, Pasted()(*given).numpy(), atol=1e-5)
 
 
+class Located(nn.Module):
+    def forward(self, maps: torch.Tensor, boxes: torch.Tensor) -> Any:
+        return heads.heatmaps_to_keypoints(maps, boxes)
+
+
+@pytest.mark.parametrize("opset", [17, 20])
+def test_keypoints_of_any_number_of_boxes(tmp_path: Path, opset: int) -> None:
+    path = tmp_path / "located.onnx"
+    before = heads.heatmaps_to_keypoints.__code__
+    _, boxes, _ = _given(4, 20, 30)
+    maps = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    shapes = {"maps": {0: "n"}, "boxes": {0: "n"}}
+    report = onnxpert.export(
+        Located(), (maps, boxes), path, dynamic_shapes=shapes, opset_version=opset
+    )
+    assert report.ok
+    assert heads.heatmaps_to_keypoints.__code__ is before
+    session = onnxruntime.InferenceSession(path)
+    for count in (4, 0, 1, 9):
+        _, boxes, _ = _given(count, 40, 25)
+        maps = torch.randn(count, 3, 8, 8, generator=torch.Generator().manual_seed(count))
+        found = session.run(None, {"maps": maps.numpy(), "boxes": boxes.numpy()})
+        for mine, theirs in zip(found, Located()(maps, boxes), strict=True):
+            np.testing.assert_allclose(mine, theirs.numpy(), atol=1e-5)
+
+
 class Rescaled(nn.Module):
     """As detectors take their images: to a size that neither side decides alone, and padded."""
 

@@ -3,7 +3,9 @@
 `batched_nms` moves the classes of few boxes apart, and goes through those of many one by one: it is
 recorded whole, as an operator that is the same function to whoever runs it. `paste_masks_in_image`
 takes one mask after the other: each is resized by a product with two small matrices, so all of them
-are at once. The names are torchvision's own; tried on 0.29."""
+are at once. `heatmaps_to_keypoints` makes each map as large as its box and looks for its largest
+element: to do that for all maps is an operator too, and the rest needs no loop. The names are
+torchvision's own; tried on 0.29."""
 
 from __future__ import annotations
 
@@ -18,6 +20,7 @@ import torch
 
 Tensor = torch.Tensor
 _NAME = "onnxpert::batched_nms"
+_PEAKS = "onnxpert::peaks"
 _HEADS = "torchvision.models.detection.roi_heads"
 
 
@@ -29,6 +32,8 @@ def without_loops_over_data() -> Iterator[None]:
         if plain is not None:
             _kernels()[_NAME] = plain
         stack.enter_context(_recoded(_HEADS, "paste_masks_in_image", _pasted))
+        if stack.enter_context(_recoded(_HEADS, "heatmaps_to_keypoints", _located)) is not None:
+            _define_peaks()
         yield
 
 
@@ -103,3 +108,49 @@ def _weights(first: Tensor, last: Tensor, size: Any, count: int, dtype: torch.dt
     distance = at.clamp(0, count - 1)[:, :, None] - torch.arange(count, dtype=dtype)
     inside = (places >= 0) & (places <= (last - first)[:, None])
     return (1 - distance.abs()).clamp(min=0) * inside[:, :, None].to(dtype)
+
+
+# ---- keypoints ---------------------------------------------------------------------------------
+
+
+def _located(maps: Any, rois: Any) -> Any:
+    from onnxpert.capture.detection import located  # it runs among torchvision's names
+
+    return located(maps, rois)
+
+
+def located(maps: Tensor, rois: Tensor) -> tuple[Tensor, Tensor]:
+    """Where in its box, of (left, top, right, bottom), each map of shape [boxes, keypoints, side, side]
+    is largest, as (x, y, 1); and how large it is there."""
+    corners = rois[:, :2]
+    extents = (rois[:, 2:] - corners).clamp(min=1)
+    whole = extents.ceil().to(torch.int64)
+    scores, places = torch.ops.onnxpert.peaks(maps, whole.flip(1))
+    columns = places % whole[:, :1]
+    rows = torch.div(places - columns, whole[:, :1], rounding_mode="floor")
+    steps = extents / whole  # a box ends within an element
+    at = (torch.stack([columns, rows], 2).to(torch.float32) + 0.5) * steps[:, None]
+    points = at + corners[:, None]
+    return torch.cat([points, torch.ones_like(points[:, :, :1])], 2), scores
+
+
+@functools.cache
+def _define_peaks() -> None:
+    """The largest element of each map, and its place, once the map has so many (rows, columns)."""
+    torch.library.define(_PEAKS, "(Tensor maps, Tensor sizes) -> (Tensor, Tensor)")
+
+    def kernel(maps: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
+        scores = maps.new_empty(maps.shape[:2])
+        places = sizes.new_empty(maps.shape[:2])
+        for number, size in enumerate(sizes.tolist()):
+            large = torch.nn.functional.interpolate(maps[number][None], size=size, mode="bicubic")[
+                0
+            ]
+            scores[number], places[number] = large.flatten(1).max(1)
+        return scores, places
+
+    def found(maps: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
+        return maps.new_empty(maps.shape[:2]), sizes.new_empty(maps.shape[:2])
+
+    torch.library.impl(_PEAKS, "CPU", kernel)
+    torch.library.register_fake(_PEAKS, found)

@@ -1,4 +1,4 @@
-"""Boxes and regions of torchvision's: non-maximum suppression and pooling over regions."""
+"""Boxes and regions of torchvision's: non-maximum suppression, pooling over regions, keypoints in them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.counting import count
+from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import product
@@ -151,3 +152,54 @@ def _covered(
 def rounded(op: Emitter, x: ir.Value) -> ir.Value:
     """A half goes away from zero."""
     return op.Mul(op.Sign(x), op.Floor(op.Add(op.Abs(x), 0.5)))
+
+
+@lowering("onnxpert::peaks")
+def peaks(op: Emitter, maps: ir.Value, sizes: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """One map after the other: they become of different sizes, and the largest may be of an image's.
+
+    A Loop, for ONNX Runtime refuses a Scan over nothing."""
+    if op.dtype(maps) is not torch.float32:
+        raise Refusal("maps are made larger by cubics in float32 only")
+    number, points, *_ = shape = op.shape(maps)
+    body = op.scope()
+    turn, going = (_given(op, dtype) for dtype in (torch.int64, torch.bool))
+    at = body.reshape(turn, (1,))
+    goal = body.Gather(sizes, turn, axis=0)
+    goal.shape = ir.Shape([2])  # ONNX's own inference takes what it does not know for none
+    axes = [2, 3] if op.opset >= 18 else None
+    if axes is None:
+        goal = body.Concat(body.ints((1, points)), goal, axis=0)
+    large = body.Resize(
+        body.describe(body.Gather(maps, at, axis=0), (1, *shape[1:]), torch.float32),
+        None,
+        None,
+        goal,
+        axes=axes,
+        mode="cubic",
+        cubic_coeff_a=-0.75,
+        coordinate_transformation_mode="half_pixel",
+    )
+    flat = body.Reshape(large, op.const([0, 0, -1], torch.int64))
+    flat = body.Squeeze(flat, op.const([0], torch.int64))
+    found = [body.reduce("ReduceMax", flat, [1], False), body.ArgMax(flat, axis=1, keepdims=0)]
+    for value in found:  # of no map at all, the runtime asks here how many points there are
+        value.shape = ir.Shape([points if isinstance(points, int) else None])
+    graph = ir.Graph(
+        [turn, going],
+        [body.Equal(turn, turn), *found],  # always: the count alone ends the loop
+        nodes=body.nodes,
+        name=op.shared.nodes.unique("peaks"),
+    )
+    trips, always = op.scalar(number, torch.int64), op.const(True)
+    scores, places = op.emit("Loop", trips, always, body=graph, _outputs=2)
+    op.describe(scores, (number, points), torch.float32)
+    return scores, op.describe(places, (number, points), torch.int64)
+
+
+def _given(op: Emitter, dtype: torch.dtype) -> ir.Value:
+    """A number that the body of a loop is given."""
+    name = op.shared.values.unique("given")
+    value = ir.Value(name=name, type=ir.TensorType(TO_ONNX[dtype]), shape=ir.Shape([]))
+    value.meta["shape"] = ()
+    return value
