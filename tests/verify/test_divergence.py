@@ -183,3 +183,14 @@ def test_an_order_that_rounding_decides_is_told_from_a_wrong_one(
         "places": np.array([places]),
     }
     assert divergence._is_by_rounding(node, batch, answers) is is_rounding
+
+
+@pytest.mark.parametrize(("apart", "is_rounding"), [(4e-6, True), (1e-3, False)])
+def test_scores_that_trade_their_values_are_as_far_off_as_they_are_apart(
+    apart: float, is_rounding: bool
+) -> None:
+    node = helper.make_node("TopK", ["x", "k"], ["scores", "places"], axis=1)
+    scores = torch.tensor([[4.0, 4.0 - apart, 1.0]])
+    batch = [("scores", scores), ("places", torch.tensor([[2, 4, 0]]))]
+    answers: Any = {"scores": scores.numpy(), "places": np.array([[4, 2, 0]])}
+    assert divergence._is_by_rounding(node, batch, answers) is is_rounding

@@ -68,6 +68,30 @@ def test_an_order_of_equals_is_proven_with_a_warning_at_its_line(tmp_path: Path)
     assert all(Choice.ORDER in row.choices for row in report.verified if row.case == "example")
 
 
+class Full(torch.nn.Module):
+    """Scores that single precision cannot tell apart, for their sigmoids are full."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        best = torch.topk(x.sigmoid(), 3).indices
+        return 2 * x[best]
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "rounded"),
+    [(Full(), torch.linspace(20, 30, 20), True), (Best(), -torch.arange(20.0), False)],
+)
+def test_a_refusal_says_whether_rounding_made_them_equal(
+    model: torch.nn.Module, given: torch.Tensor, rounded: bool, tmp_path: Path
+) -> None:
+    with pytest.raises(onnxpert.ExportError) as caught:
+        onnxpert.export(model.eval(), (given,), tmp_path / "m.onnx")
+    (found,) = [each for each in caught.value.report.findings if each.blocks]
+    assert found.rule == "NUM707"
+    assert any("in double precision" in note for note in found.notes) is rounded
+    assert found.location is not None
+    assert "torch.topk" in found.location.code
+
+
 def test_the_line_of_a_library_is_named_rather_than_who_exports(tmp_path: Path) -> None:
     library = tmp_path / "site-packages" / "lib.py"
     library.parent.mkdir()

@@ -51,7 +51,7 @@ from onnxpert.engine.installation import misfits
 from onnxpert.engine.merging import merged
 from onnxpert.engine.offers import bounds, crossings, taken_beyond
 from onnxpert.engine.picture import drawn, read
-from onnxpert.engine.places import place_named, place_of_failure
+from onnxpert.engine.places import place_named, place_of_difference
 from onnxpert.engine.plan import best, plan
 from onnxpert.engine.plugins import gathered
 from onnxpert.engine.precision import converted
@@ -355,8 +355,7 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
     failed = any(row.verdict is Verdict.FAIL for row in rest.rows)
     if failed and not verified.left_to_chance:
         rest = replace(rest, divergence=_localised(walk, loaded, lowered, verified))
-    place = place_named(lowered, verified.runtime_error) or place_of_failure(lowered, rest.rows)
-    place = place or verified.location
+    place = place_of_difference(lowered, rest)
     if verified.stateful:
         place = _place_of(walk, Deed.ATTRIBUTE, Deed.GLOBAL)
     if verified.nondeterministic:

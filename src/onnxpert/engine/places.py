@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from onnxpert.core.types import Location, Lowered, Row, Verdict
+from onnxpert.core.types import Location, Lowered, Row, Verdict, Verified
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -22,15 +22,23 @@ def place_named(lowered: Lowered, message: str) -> Location | None:
     return next((place for node in named if (place := _source(node))), None)
 
 
-def place_of_failure(lowered: Lowered, rows: Iterable[Row]) -> Location | None:
-    """The line that the first wrong output comes from, where no inner value tells more."""
+def place_of_difference(lowered: Lowered, verified: Verified) -> Location | None:
+    """The line of a choice, if all that differs follows from it; else of what the runtime complains
+    about, or of the first wrong output."""
+    failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
+    chosen = verified.location if all(row.choices for row in failed) else None
+    named = chosen or place_named(lowered, verified.runtime_error)
+    return named or _place_of_output(lowered, failed) or verified.location
+
+
+def _place_of_output(lowered: Lowered, rows: Iterable[Row]) -> Location | None:
+    """The line that the first of them comes from that comes from any."""
     makers = {value.name: value.producer() for value in lowered.model.graph.outputs}
     for row in rows:
-        if row.verdict is Verdict.FAIL:
-            node = makers.get(row.output)
-            place = lowered.locations.get(row.output) or (_source(node) if node else None)
-            if place is not None:
-                return place
+        node = makers.get(row.output)
+        place = lowered.locations.get(row.output) or (_source(node) if node else None)
+        if place is not None:
+            return place
     return None
 
 

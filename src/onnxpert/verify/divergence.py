@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 SLACK = 10.0  # inner values may stray further than what comes out in the end
 _MOST_PLACES = 2048  # that are compared each with each
+_ROUNDINGS = 100  # of the largest score that one of them may be off by
 MOST_BYTES = 1 << 30  # of inner values held at a time
 
 
@@ -138,14 +139,20 @@ def _is_by_rounding(
     )
     if compare(scores, to_array(other)).problem or not 1 < scores.shape[-1] <= _MOST_PLACES:
         return False
-    noise = 2 * (scores.double() - other.double()).abs().amax()
-    noise = noise.clamp(min=float(scores.abs().amax()) * torch.finfo(scores.dtype).eps)
-    apart = scores.double().diff(dim=-1).abs() > noise
-    group = torch.cat([torch.zeros_like(places[..., :1]), apart.cumsum(-1)], -1)
     same = places.unsqueeze(-2) == elsewhere.unsqueeze(-1)
-    theirs = (same * group.unsqueeze(-2)).sum(-1)
+    both, at = same.any(-1), same.to(torch.uint8).argmax(-1)
+    # In order, scores are nearer to each other than those of one element are.
+    moved = (scores.gather(-1, at).double() - other.double()).abs()[both & other.isfinite()]
+    largest = float(scores.abs().where(scores.isfinite(), 0.0).amax())
+    rounding = largest * torch.finfo(scores.dtype).eps
+    furthest = max(rounding / 2, float(moved.amax()) if moved.numel() else 0.0)
+    if furthest > _ROUNDINGS * rounding:
+        return False
+    apart = scores.double().diff(dim=-1).abs() > 2 * furthest
+    group = torch.cat([torch.zeros_like(places[..., :1]), apart.cumsum(-1)], -1)
+    theirs = group.gather(-1, at)
     last = group == group[..., -1:]  # behind the last may be others that are as good
-    return bool(torch.where(same.any(-1), theirs == group, last).all())
+    return bool(torch.where(both, theirs == group, last).all())
 
 
 def _batches(

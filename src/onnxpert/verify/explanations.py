@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import torch
 
-from onnxpert.core.types import Location, Row, Verdict
+from onnxpert.core.types import Choice, Location, Row, Verdict
 from onnxpert.targets.target import Array
 from onnxpert.verify.allowance import Allowance
-from onnxpert.verify.arrays import to_tensor
+from onnxpert.verify.arrays import to_array, to_tensor
 from onnxpert.verify.choosing import settled_rows, settlings
 from onnxpert.verify.file import Dims
 from onnxpert.verify.inputs import Case, Inputs, Values
@@ -71,6 +71,7 @@ class Explanations:
     provisional: bool = False  # a failure at another size leads to another file
     half: bool = False  # the model computes in half precision
     chosen_at: Location | None = None  # where the first choice was made that is the file's
+    made_equal: bool = False  # the elements that it is among: by rounding alone
     is_missing: bool = False  # something failed that has none
     is_over: bool = False  # there will be another file
     _first: Left | None = None  # what that was
@@ -187,8 +188,30 @@ class Explanations:
             if not _failed(again):  # one choice holds for all outputs
                 self.chosen_at = self.chosen_at or settling.place
                 invented = at.case.values is not Values.EXAMPLE
-                return settled_rows(rows, again, made, allowed=self.undetermined, invented=invented)
+                judged = settled_rows(
+                    rows, again, made, allowed=self.undetermined, invented=invented
+                )
+                if _failed(judged) and Choice.ORDER in made:
+                    self.made_equal = self.made_equal or self._are_made_equal(want, at)
+                return judged
         return rows
+
+    def _are_made_equal(self, want: Outputs, at: Compared) -> bool:
+        """Whether the model in double precision, which also takes the first of equals, takes others
+        than it `want`s here: then it can tell apart what is equal here."""
+        wide = widened(self.inputs.loaded, torch.float64)
+        if wide is None:
+            return False
+        try:
+            with Reference(wide, self.seed) as reference:
+                exact, _ = reference.settled(widened_leaves(at.leaves, torch.float64))
+        except RefusedError:
+            return False
+        return len(exact) == len(want) and any(
+            at.judge(index, one, to_array(two.to(one.dtype))).verdict is Verdict.FAIL
+            for index, (one, two) in enumerate(zip(want, exact, strict=True))
+            if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor)
+        )
 
 
 def _swayed(left: Left | None) -> float | None:

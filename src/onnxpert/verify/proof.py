@@ -167,6 +167,7 @@ class _Proof:
             stateful=character.stateful,
             exposed=self.inputs.loaded.exposed,
             location=self.explanations.chosen_at,
+            made_equal=self.explanations.made_equal,
             randomness=self.randomness,
             branches=() if self.sides is None else self.sides.report(),
         )

@@ -1,4 +1,5 @@
-"""A model of half precision in float32: what both the model and its file come near to.
+"""A model in a wider precision: of half precision in float32, what both the model and its file come
+near to; of float32 in double, which of its equal values rounding made equal.
 
 torch and a runtime round at other places, and either may be the one that is further off. Where a
 file is out of tolerance but nowhere further from the float32 values than the model itself is, the
@@ -31,21 +32,26 @@ class Distances:
     is_nearer: bool
 
 
-def widened(loaded: Loaded) -> Loaded | None:
-    """The model in float32; None where it cannot be had (a program, a model that is no module)."""
+def widened(loaded: Loaded, dtype: torch.dtype = torch.float32) -> Loaded | None:
+    """The model in `dtype`; None where it cannot be had (a program, a model that is no module)."""
     if not isinstance(loaded.module, torch.nn.Module):
         return None
     try:
-        module = copy.deepcopy(loaded.module).float()
+        module = copy.deepcopy(loaded.module).to(dtype)
     except Exception:  # what cannot be copied is left alone
         logger.debug("the model cannot be widened", exc_info=True)
         return None
     return replace(loaded, module=module, casts={})
 
 
-def widened_leaves(leaves: Sequence[Any]) -> list[Any]:
+def widened_leaves(leaves: Sequence[Any], dtype: torch.dtype = torch.float32) -> list[Any]:
+    """What is narrower is given in `dtype`."""
     return [
-        leaf.float() if isinstance(leaf, torch.Tensor) and str(leaf.dtype)[6:] in HALVES else leaf
+        leaf.to(dtype)
+        if isinstance(leaf, torch.Tensor)
+        and leaf.is_floating_point()
+        and 2 <= leaf.itemsize < dtype.itemsize
+        else leaf
         for leaf in leaves
     ]
 

@@ -84,6 +84,7 @@ class Verified:
     exposed: bool = False  # ... although what it remembers was to be inputs and outputs
     runtime_error: str = ""  # the runtime refused the file
     location: Location | None = None
+    made_equal: bool = False  # what stands there: in double precision the model tells it apart
     randomness: Randomness | None = None
     text: Location | None = None  # where the model writes a number of the data's in words
     branches: tuple[BranchTaken, ...] = ()

@@ -23,6 +23,8 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
     yet: there they may differ in their last digit, which is another one with every library that adds
     up in another order. What such digits decide is no error, but whoever compares the file with torch
     sees other elements named: the model is given the file's digits, and everything else must be equal.
+    Where rounding alone makes them equal, the finding says so: then the model in double precision takes
+    other ones than itself in single precision, and torch on another processor may do so too.
 
     ## Example
     ```python
@@ -84,9 +86,11 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
             at=verified.location,
             help="sort with stable=True and take the first, or let the file choose with "
             'undetermined="allow"',
+            notes=(_MADE,) if verified.made_equal else (),
         )
 
 
+_MADE = "rounding makes them equal: in double precision the model itself takes other ones"
 _EQUAL = "the first of several equal elements is named, which torch need not do"
 _NEAR = "the last digits of nearly equal values decide, which every library rounds its own way"
 # By whether elements are equal, and whether some are nearly so.
