@@ -15,7 +15,7 @@ def value_as_number(failed: CaptureFailed) -> Iterator[Hit]:
     """
     ## What it does
     Finds `int(tensor)`, `float(tensor)` and `.item()` where the number decides something that only
-    Python can do with it: in which steps a loop goes, what a text says.
+    Python can do with it: which name something has, what a text says.
 
     ## Why it matters
     The graph would hold the number of the example and no other.
@@ -25,16 +25,16 @@ def value_as_number(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    class Sums(torch.nn.Module):
-        def forward(self, x, every):
-            total = torch.zeros(3)
-            for row in range(0, 6, int(every)):
-                total = total + x[row]
-            return total
+    class Scaled(torch.nn.Module):
+        scales = {"low": 0.5, "high": 2.0}
+
+        def forward(self, x, kind):
+            name = ("low", "high")[int(kind)]
+            return x * self.scales[name]
 
 
-    model = Sums().eval()
-    args = (torch.randn(6, 3), torch.tensor(2))
+    model = Scaled().eval()
+    args = (torch.randn(6, 3), torch.tensor(1))
     ```
 
     ## Use instead
@@ -42,14 +42,15 @@ def value_as_number(failed: CaptureFailed) -> Iterator[Hit]:
     import torch
 
 
-    class Sums(torch.nn.Module):
-        def forward(self, x, every):
-            wanted = torch.arange(6) % every == 0
-            return (x * wanted[:, None]).sum(0)
+    class Scaled(torch.nn.Module):
+        scales = (0.5, 2.0)
+
+        def forward(self, x, kind):
+            return x * torch.tensor(self.scales)[kind]
 
 
-    model = Sums().eval()
-    args = (torch.randn(6, 3), torch.tensor(2))
+    model = Scaled().eval()
+    args = (torch.randn(6, 3), torch.tensor(1))
     ```
 
     ## Repair safety
