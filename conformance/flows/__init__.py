@@ -1,0 +1,1 @@
+"""Random programs of branches, loops and numbers read from data: `make flows`, docs/random-programs.md."""

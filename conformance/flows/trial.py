@@ -1,0 +1,183 @@
+"""One random program: exported as a user would, run by ONNX Runtime at other sizes and values, compared with torch."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy
+import onnx_ir as ir
+import torch
+
+import onnxpert
+from conformance.flows.drawing import Program, draw
+from conformance.results import Outcome
+from onnxpert.targets import find
+
+SIZES = (1, 2, 3, 5, 7, 11)
+_SCALES = ((1.0, 0.0), (0.3, 0.0), (1.0, 0.5), (2.0, 0.0), (1.0, -1.0), (0.5, 1.0), (9.0, 0.0))
+_COUNTS = ((1, 0, 2), (0, 1, 2), (2, 2, 0), (0, 0, 0), (-1, -3, 1), (1, 2, -2), (7, 40, 3))
+_TOLERANCE = 1e-3
+_NUDGES = 3
+_FURTHEST = 300  # characters of a reason
+
+Inputs = dict[str, torch.Tensor]
+Run = Callable[[dict[str, Any]], list[Any]]
+
+
+def attempt(seed: int) -> tuple[Outcome, str, str]:
+    """How the export of a seed's program ends, why, and the program itself."""
+    program = draw(seed)
+    with tempfile.TemporaryDirectory(prefix="flow-") as directory, torch.no_grad():
+        file = Path(directory) / f"flow_{seed}.py"
+        file.write_text(program.source, encoding="utf-8")
+        torch.manual_seed(seed)
+        model = _imported(file).Program().eval()
+        outcome, detail = _exported(model, program, file)
+    return outcome, detail, program.source
+
+
+def dynamic(program: Program) -> bool:
+    """Two of three; a program with fixed sizes is judged at other values alone."""
+    return program.seed % 3 != 0
+
+
+def _exported(model: torch.nn.Module, program: Program, file: Path) -> tuple[Outcome, str]:
+    path = file.with_suffix(".onnx")
+    example = _example(program)
+    try:
+        model(**_cloned(example))
+    except Exception as error:  # whatever the program does wrong
+        return Outcome.IDLE, _told(error)
+    sizes = {"x": {0: "n"}, "y": {0: "m"}, "t": None}
+    shapes = {name: sizes[name] for name in program.inputs} if dynamic(program) else None
+    try:
+        onnxpert.export(model, (), path, kwargs=_cloned(example), dynamic_shapes=shapes)
+    except onnxpert.ExportError as error:
+        told = "; ".join(f"{f.rule}: {f.message}" for f in error.report.findings if f.blocks)
+        left = "a file was left behind" if path.exists() else _unsaid(error.report, file)
+        return (Outcome.FAILED, f"{left}: {told}") if left else (Outcome.REFUSED, told)
+    except Exception as error:  # a bug of ours is a row as well
+        return Outcome.FAILED, _told(error)
+    return _judged(model, program, path)
+
+
+def _unsaid(report: onnxpert.Report, file: Path) -> str:
+    """What a refusal leaves out: a reason, or the line of the program that it is about."""
+    blocking = [finding for finding in report.findings if finding.blocks]
+    for finding in blocking:
+        where = finding.location
+        if where is None or Path(where.file).name != file.name:
+            return f"{finding.rule} names no line of the program"
+    return "" if blocking else "refused without a reason"
+
+
+def _judged(model: torch.nn.Module, program: Program, path: Path) -> tuple[Outcome, str]:
+    """The file against torch, by means of its own: at every value that torch has an answer for."""
+    try:
+        run = find("ort-cpu").open(path)
+        names = {str(value.name) for value in ir.load(path).graph.inputs}
+    except Exception as error:  # whatever the runtime has to say
+        return Outcome.UNLOADABLE, _told(error)
+    tried = 0
+    for inputs in _others(program):
+        wanted = _settled(model, inputs)
+        if wanted is None:
+            continue
+        tried += 1
+        words = f"at {_sizes(inputs)} of {_told_values(inputs)}"
+        try:
+            got = run({name: value.numpy() for name, value in inputs.items() if name in names})
+        except Exception as error:  # the same
+            return Outcome.UNLOADABLE, f"{words}: {_told(error)}"
+        if not _near(wanted, got):
+            return Outcome.WRONG, f"{words}: the model gives {wanted}, the file {got}"[:_FURTHEST]
+    return Outcome.RIGHT, f"{tried} inputs"
+
+
+def _settled(model: torch.nn.Module, inputs: Inputs) -> list[Any] | None:
+    """The results, where torch has some which last digits do not move: there, no file can be judged."""
+    try:
+        wanted = _results(model, inputs)
+    except Exception:  # the program is not made for these
+        return None
+    if not all(numpy.isfinite(value).all() for value in wanted):
+        return None
+    dice = torch.Generator().manual_seed(0)
+    for _ in range(_NUDGES):
+        moved = {
+            name: value * (1 + 1e-6 * torch.randn(value.shape, generator=dice))
+            if value.is_floating_point()
+            else value
+            for name, value in inputs.items()
+        }
+        try:
+            if not _near(wanted, _results(model, moved)):
+                return None
+        except Exception:  # the same
+            return None
+    return wanted
+
+
+def _results(model: torch.nn.Module, inputs: Inputs) -> list[Any]:
+    return [numpy.asarray(value) for value in model(**_cloned(inputs))]
+
+
+def _near(wanted: list[Any], got: list[Any]) -> bool:
+    return len(wanted) == len(got) and all(
+        want.shape == numpy.shape(have)
+        and numpy.allclose(want, have, rtol=_TOLERANCE, atol=_TOLERANCE)
+        for want, have in zip(wanted, got, strict=True)
+    )
+
+
+def _example(program: Program) -> Inputs:
+    return _inputs(program, 4 + program.seed % 3, 3, 0, torch.Generator().manual_seed(program.seed))
+
+
+def _others(program: Program) -> Iterator[Inputs]:
+    """At each size each kind of value: numbers read from them are 0, 1, 2, negative and large."""
+    dice = torch.Generator().manual_seed(program.seed + 1)
+    size = 4 + program.seed % 3
+    for rows in (size, *SIZES) if dynamic(program) else (size,) * 4:
+        for kind in range(len(_SCALES)):
+            others = (3, 1, 2, 3, 4, 6, 3)[kind] if dynamic(program) else 3
+            yield _inputs(program, rows, others, kind, dice)
+
+
+def _inputs(program: Program, rows: int, others: int, kind: int, dice: torch.Generator) -> Inputs:
+    scale, shift = _SCALES[kind]
+    drawn = {
+        "x": torch.randn(rows, 3, generator=dice) * scale + shift,
+        "y": torch.randn(others, 3, generator=dice) * scale - shift,
+        "t": torch.tensor(_COUNTS[kind]),
+    }
+    return {name: drawn[name] for name in program.inputs}
+
+
+def _cloned(inputs: Inputs) -> Inputs:
+    return {name: value.clone() for name, value in inputs.items()}
+
+
+def _sizes(inputs: Inputs) -> str:
+    return ", ".join(f"{name} {list(value.shape)}" for name, value in inputs.items())
+
+
+def _told_values(inputs: Inputs) -> str:
+    return ", ".join(f"{value.double().mean():.2f}" for value in inputs.values())
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_FURTHEST]
+
+
+def _imported(file: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
