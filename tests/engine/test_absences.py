@@ -111,3 +111,31 @@ def test_an_operator_that_takes_none_never_asks(tmp_path: Path) -> None:
             Model(unasked), given, tmp_path / "m.onnx", dynamic_shapes={"x": sizes, "mask": sizes}
         )
     assert [finding.rule for finding in raised.value.report.findings if finding.blocks]
+
+
+def last_of_some(x: Tensor) -> Tensor:
+    last, total = None, x[0]
+    for row in x[x[:, 0] > 0.5]:
+        total = total * 0.5 + row
+        last = total
+    return total if last is None else total + last
+
+
+def last_place(x: Tensor) -> Tensor:
+    last = None
+    for place in torch.nonzero(x[:, 0] > 0.5).flatten():
+        last = x[place] * 2
+    return x[0] if last is None else last
+
+
+@pytest.mark.parametrize("run", [last_of_some, last_place])
+def test_what_no_turn_has_made_is_none(run: Callable[..., Any], tmp_path: Path) -> None:
+    model = Model(lambda x, mask: run(x) + mask)
+    path = tmp_path / "m.onnx"
+    torch.manual_seed(0)
+    onnxpert.export(model, (torch.rand(5, 3), torch.zeros(3)), path)
+    session = onnxruntime.InferenceSession(path)
+    for low in (-2.0, -0.5, 0.0, 0.5):
+        x = torch.rand(5, 3) + low
+        (got,) = session.run(None, {"x": x.numpy(), "mask": torch.ones(3).numpy()})
+        torch.testing.assert_close(torch.tensor(got), model(x, torch.ones(3)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 
 import onnxruntime
@@ -11,6 +13,8 @@ from torch import Tensor, nn
 
 import onnxpert
 from tests.engine.models import Model
+
+WEIGHTS = (0.5, -1.0, 0.25, 1.5)
 
 
 def positive(x: Tensor) -> int:
@@ -41,6 +45,53 @@ def taken(x: Tensor) -> Tensor:
     return x * [0.5, 1.0, 2.0][min(positive(x), 2)]
 
 
+def with_itself(x: Tensor) -> Tensor:
+    mean = x.mean()
+    k = float(mean)
+    return x * 2 if mean.item() > k else x + (k + k > k * 2)
+
+
+def largest(x: Tensor) -> Tensor:
+    best, at = -math.inf, 0
+    for row in range(x.shape[0]):
+        if (found := x[row].sum().item()) > best:
+            best, at = found, row
+    return x[at] * best
+
+
+def written(x: Tensor) -> Tensor:
+    k, y = positive(x) - 3, x + 1
+    y[k:] += x[0]
+    y[k : k + 2] = 5.0
+    return y
+
+
+def part_of_a_tuple(x: Tensor) -> Tensor:
+    k = positive(x) - 1
+    for weight in WEIGHTS[:k]:
+        x = x * weight + 1
+    return x * sum(WEIGHTS[k:]) + len(WEIGHTS[-k:])
+
+
+def one_of_some(x: Tensor) -> Tensor:
+    k = positive(x)
+    while x.mean() > 0.2:
+        x = x * (0.5 if k in (0, 2) else 0.7) - (1 if k not in {1: "one", 3: "three"} else 2)
+    return x
+
+
+def quotient_and_rest(x: Tensor) -> Tensor:
+    quotient, rest = divmod(positive(x), 2)
+    return x * quotient + rest
+
+
+def mathematics(x: Tensor) -> Tensor:
+    k = x.mean().item()
+    for _ in range(positive(x)):
+        k = math.atan(k) + math.exp(-abs(k)) + math.log(k * k + 1, 2) + math.floor(k)
+    return x * k
+
+
 class Picked(nn.Module):
     """A layer by a number, beside something that is None on one side."""
 
@@ -58,11 +109,17 @@ class Picked(nn.Module):
         return y
 
 
+NUMBERS = (
+    at_most, at_least, turns, compared, taken, with_itself, largest, written, part_of_a_tuple,
+    one_of_some, quotient_and_rest, mathematics,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize(
     "model",
-    [*map(Model, (at_most, at_least, turns, compared, taken)), Picked()],
-    ids=["at_most", "at_least", "turns", "compared", "taken", "picked"],
+    [*map(Model, NUMBERS), Picked()],
+    ids=[*(number.__name__ for number in NUMBERS), "picked"],
 )
 def test_whatever_the_number_is(model: nn.Module, dynamic: bool, tmp_path: Path) -> None:
     torch.manual_seed(0)
@@ -86,3 +143,28 @@ def test_a_proof_tries_none_of_what_a_mask_lets_through(tmp_path: Path) -> None:
 
     report = onnxpert.export(Positive(), (torch.rand(4),), tmp_path / "m.onnx")
     assert {row.case for row in report.verified} & {"values negated", "values all negative"}
+
+
+def a_power(x: Tensor, k: int) -> Tensor:
+    return x * pow(k, 2, 3)
+
+
+def a_text(x: Tensor, k: int) -> Tensor:
+    return x * float(f"{k:.2f}")
+
+
+def a_set(x: Tensor, k: int) -> Tensor:
+    return x * len({k, 4})
+
+
+@pytest.mark.parametrize("beyond", [a_power, a_text, a_set])
+def test_what_only_python_can_do_is_no_refusal_of_the_model(
+    beyond: Callable[[Tensor, int], Tensor], tmp_path: Path
+) -> None:
+    """On a side that the example does not take; the file would have the other side alone."""
+
+    def forward(x: Tensor) -> Tensor:
+        return beyond(x, int(x.sum())) if x.mean() > 50 else x + 1
+
+    with pytest.raises(onnxpert.ExportError):
+        onnxpert.export(Model(forward), (torch.rand(5, 3),), tmp_path / "m.onnx")

@@ -138,6 +138,8 @@ def _evaluated(
     environment: Any, plain: Callable[..., Any], asked: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     expr, hint, *rest = asked
+    if (answer := of_one_number(expr)) is not None:
+        return sympy.sympify(answer)
     fallback = rest[2] if len(rest) > 2 else options.get("fallback_value")
     spent = getattr(environment, "spent_seconds", 0.0)
     known = _shortly(environment, expr, hint, hurried=spent > BUDGET_SECONDS)
@@ -151,6 +153,16 @@ def _evaluated(
     if known is not fallback and not environment._suppress_guards_tls():
         _assume(environment, expr if known else sympy.Not(expr))
     return sympy.sympify(known)
+
+
+def of_one_number(expr: Expr) -> bool | None:
+    """Whether a number is more than itself, and a difference: None where it is not one number's.
+
+    Of reals, which sympy knows less of than of whole numbers, torch says yes to `f > f`."""
+    if not isinstance(expr, sympy.Gt | sympy.Ge | sympy.Lt | sympy.Le) or not expr.free_symbols:
+        return None
+    apart = expr.lhs - expr.rhs
+    return bool(expr.func(apart, 0)) if apart.is_Number and apart.is_finite else None
 
 
 def _shortly(environment: Any, expr: Expr, hint: Number | None, *, hurried: bool) -> bool | None:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
+from onnxpert.capture.catching import divisions_asked
 from onnxpert.capture.data_attribute import DataAttribute
 from onnxpert.capture.detection import without_loops_over_data
 from onnxpert.capture.guards import sizes_named
@@ -17,6 +18,7 @@ from onnxpert.capture.open_sizes.indices import OpenIndices
 from onnxpert.capture.open_sizes.keyed import open_tables
 from onnxpert.capture.open_sizes.listed import OpenLists
 from onnxpert.capture.open_sizes.packed import open_lengths
+from onnxpert.capture.open_sizes.quotients import divided_at_once
 from onnxpert.capture.open_sizes.scanning import scans_in_order
 from onnxpert.capture.open_sizes.spacing import OpenSteps
 from onnxpert.capture.places import guards_with_places
@@ -85,6 +87,8 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(without_fast_paths())
         stack.enter_context(plain_kernels())
         stack.enter_context(open_lengths())
+        stack.enter_context(divided_at_once())
+        stack.enter_context(divisions_asked())
         stack.enter_context(open_tables(root))
         # A compiled part runs as the Python it was made from: what a compiler sees under this mode
         # is of no use to us, and what it keeps of it would spoil the user's next call.

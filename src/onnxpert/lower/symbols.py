@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import onnx_ir as ir
 import sympy
 import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 if TYPE_CHECKING:
     from onnxpert.lower.emitter import Emitter
@@ -42,6 +43,13 @@ def same(a: Size, b: Size) -> bool:
 
 def is_static(*sizes: Size) -> bool:
     return all(isinstance(concrete(size), int) for size in sizes)
+
+
+def may_be_negative(place: Size) -> bool:
+    """Of a number that only the data know; a place that sizes make is where the example has it."""
+    if not isinstance(place, torch.SymInt) or place.node.has_hint():
+        return False
+    return not statically_known_true(place >= 0)
 
 
 def may_be_zero(size: Size) -> bool:

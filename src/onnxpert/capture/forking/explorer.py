@@ -22,6 +22,7 @@ from onnxpert.capture.forking.paths import (
     Loop,
     Part,
     changed,
+    has_second_name,
     hidden,
     read,
     rebound,
@@ -265,6 +266,8 @@ class Explorer:
         asked = main.run.asked[here]
         steps, symbols = _bound(asked, branch.ends)
         rest = self.explored(main.run, here, asked.position, end)
+        if has_second_name(branch.items, rest.items, rest.ends, steps):
+            raise SidesDifferError("a tensor is written that goes by two names")
         items = rebound(rest.items, steps, symbols)
         ends = tuple(rebound_value(each, steps, symbols) for each in rest.ends)
         if not hidden(branch.items).isdisjoint((*read(items), *steps_in(ends))):

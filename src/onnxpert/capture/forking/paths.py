@@ -193,3 +193,20 @@ def changed(items: Sequence[Item], own: set[Step]) -> list[Step]:
             if step.base is not None and step.base not in inside:
                 found.setdefault(step.base)
     return list(found)
+
+
+def has_second_name(
+    branch: Sequence[Item], rest: Sequence[Item], ends: Sequence[Any], bound: Mapping[Step, Any]
+) -> bool:
+    """Whether what follows a branch writes to what came out of it, or to what that was on a side, and
+    it is known by a name that is not `bound` to what came out: there it is a tensor of its own."""
+    joins = [join for item in branch if isinstance(item, Fork) for join in item.joins]
+    known = [*read(rest), *steps_in(tuple(ends))]
+    for item in walk(rest):
+        for base in {step.base for step in item.written()} if isinstance(item, Use) else ():
+            keys = [j.key for j in joins if any(s.base is base for s in steps_in((j.yes, j.no)))]
+            if len(set(keys)) > 1:
+                return True
+            if keys and any(one.base is base and one not in bound for one in known):
+                return True
+    return False

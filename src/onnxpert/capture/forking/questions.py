@@ -131,9 +131,11 @@ class Asking(Frugal):
         if expr in self._known:
             return sympy.sympify(self._known[expr])
         try:
-            return super().evaluate_expr(expr, *rest, **options)
+            if not expr.has(sympy.oo, -sympy.oo):  # torch subtracts infinity from infinity
+                return super().evaluate_expr(expr, *rest, **options)
         except GuardOnDataDependentSymNode:
-            answer = self._planned()
+            pass
+        answer = self._planned()
         self._known[expr] = answer
         self._ask(asker, expr, answer, about_data=True)
         if not any(symbol_is_type(s, SymT.UNBACKED_FLOAT) for s in expr.free_symbols):

@@ -47,8 +47,12 @@ _BEYOND_TORCH = frozenset(
         "EndlessError",
     }
 )
-# What a fake tensor says when NumPy, or whoever else, wants the memory that it does not have.
-_ABOUT_FAKES = re.compile(r"tensor subclass|FakeTensor|data pointer|Can't pickle")
+# What a fake tensor says when NumPy, or whoever else, wants the memory that it does not have; and what
+# Python says of a number that is not there, or of its text.
+_ABOUT_FAKES = re.compile(
+    r"tensor subclass|FakeTensor|data pointer|Can't pickle"
+    r"|\bSym(?:Int|Float|Bool)\b|\bzuf\d|'[^']*\bu\d+\b[^']*'"
+)
 
 
 class TooManyPathsError(RuntimeError):

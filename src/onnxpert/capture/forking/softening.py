@@ -14,6 +14,8 @@ from unittest.mock import patch
 
 import torch
 
+from onnxpert.capture.catching import ask
+
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
@@ -64,11 +66,40 @@ def _by_tensor(ask: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], b
     return answer
 
 
-_MATH: dict[str, Callable[[Any], Any]] = {
+def _computed(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    """What torch's function of that name makes of a number as exact as Python's."""
+
+    def number(*values: Any) -> Any:
+        given = [torch.scalar_tensor(value, dtype=torch.float64) for value in values]
+        return function(*given).item()
+
+    return number
+
+
+def _log(value: Any, *base: Any) -> Any:
+    ask(lambda: value > 0, ValueError("math domain error"))
+    found = _computed(torch.log)(value)
+    return found / _log(*base) if base else found
+
+
+def _sqrt(value: Any) -> Any:
+    ask(lambda: value >= 0, ValueError("math domain error"))
+    return torch._sym_sqrt(value)  # type: ignore[attr-defined]
+
+
+_BY_TORCH = (
+    "exp", "expm1", "log1p", "log2", "log10", "tan", "asin", "acos", "atan", "sinh", "cosh",
+    "atan2", "copysign", "hypot", "pow", "fmod", "erf",
+)  # fmt: skip
+_MATH: dict[str, Callable[..., Any]] = {
+    **{name: _computed(getattr(torch, name)) for name in _BY_TORCH},
+    "fabs": _computed(torch.abs),
+    "log": _log,
     "isnan": _by_tensor(torch.isnan),
     "isinf": _by_tensor(torch.isinf),
     "isfinite": _by_tensor(torch.isfinite),
-    **{name: getattr(torch, f"_sym_{name}") for name in ("sqrt", "cos", "sin", "tanh")},
+    **{name: getattr(torch, f"_sym_{name}") for name in ("cos", "sin", "tanh")},
+    "sqrt": _sqrt,
 }
 
 
@@ -103,9 +134,10 @@ def _named(home: dict[str, Any], meant: dict[str, Any]) -> Iterator[None]:
         home.update(before)
 
 
-def _either(plain: Callable[[Any], Any], soft: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def call(value: Any) -> Any:
-        value = _item(value)
-        return soft(value) if isinstance(value, _SYMBOLS) else plain(value)
+def _either(plain: Callable[..., Any], soft: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*given: Any) -> Any:
+        values = [_item(value) for value in given]
+        open_ = any(isinstance(value, _SYMBOLS) for value in values)
+        return (soft if open_ else plain)(*values)
 
     return call

@@ -5,12 +5,15 @@ so it is called first, and the brackets get what is left."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
+
+from onnxpert.capture.catching import ask
 
 Tensor = torch.Tensor
 
@@ -62,8 +65,15 @@ def _picked(x: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...]]:
     # From the last axis to the first: the numbers of those before it stay what they are.
     for entry, axis in reversed(list(zip(entries, axes, strict=True))):
         if isinstance(entry, torch.SymInt):
+            size = x.shape[axis]
+            within = functools.partial(_is_within, entry, size)
+            ask(within, IndexError(f"index {entry} is out of bounds for dimension {axis}"))
             x = torch.select(x, axis, entry)
     return x, tuple(each for each in entries if not isinstance(each, torch.SymInt))
+
+
+def _is_within(index: torch.SymInt, size: int | torch.SymInt) -> bool:
+    return bool(index < size) and bool(index >= -size)
 
 
 def _axes(x: Tensor, entries: tuple[Any, ...]) -> Iterator[int]:

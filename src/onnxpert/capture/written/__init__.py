@@ -18,6 +18,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxpert.capture.flat import Flat, fed_copies, owner
+from onnxpert.capture.forking.softening import softened
 from onnxpert.capture.higher_order import as_python
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.state import untouched
@@ -90,7 +91,8 @@ def _rewritten(loaded: Loaded, record: Record, new: Mapping[FunctionType, CodeTy
         assert isinstance(recorder, PageRecorder)
         made.append(Flow(recorder, module or torch.nn.Module()))
         operators = as_python(recorder, made[0].cond, made[0].while_loop)
-        with swapped(new, made[0]), operators, WrittenLists():
+        homes = [function.__globals__ for function in new]
+        with swapped(new, made[0]), operators, WrittenLists(), softened(homes):
             yield
 
     captured = record(loaded, around, PageRecorder)

@@ -19,6 +19,7 @@ Options: TypeAlias = Sequence[tuple[Callable[[], Any], Any]]  # whether it is th
 Choose: TypeAlias = Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
 _LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 _MOST = 64
+_sym: Any = torch  # whose functions of symbols have no types
 _VALUES = (torch.Tensor, *NUMBERS)
 
 
@@ -46,6 +47,44 @@ def is_open(held: Any, place: Any) -> bool:
     if isinstance(place, torch.Tensor):
         return not place.dim() and not isinstance(held, dict) and place.dtype is not torch.bool
     return isinstance(place, SYMBOLS)
+
+
+def is_open_part(held: Any, place: slice) -> bool:
+    """`held[start:stop]` of things that Python holds, by a number that is not there."""
+    ends = (place.start, place.stop)
+    return (
+        place.step in (None, 1)
+        and isinstance(held, _LISTS)
+        and not isinstance(held, (Grown, torch.Size))
+        and any(isinstance(end, torch.SymInt) for end in ends)
+    )
+
+
+def part(held: Any, place: slice, choose: Choose) -> Steps:
+    """`held[start:stop]`, which `is_open_part`."""
+    size = len(held)
+    start = 0 if place.start is None else _within(place.start, size)
+    stop = size if place.stop is None else _within(place.stop, size)
+    count = _sym.sym_max(stop - start, 0)
+    return Steps(count, lambda turn: picked(held, start + turn, choose))
+
+
+def _within(place: Any, size: int) -> Any:
+    """A start or an end as Python takes it: negative from the end, then into 0..size."""
+    before, within = _sym.sym_min(place, 0), _sym.sym_min(_sym.sym_max(place, 0), size)
+    from_end = _sym.sym_max(before + size, 0) - size
+    return within + from_end - _sym.sym_max(before, -1) * size
+
+
+def is_asked_for(one: Any, held: Any) -> bool:
+    """`one in held`, where a number that is not there would be compared with each of few others."""
+    return (
+        isinstance(one, SYMBOLS)
+        and isinstance(held, (list, tuple, set, frozenset, dict))
+        and not isinstance(held, Grown)
+        and 0 < len(held) <= _MOST
+        and all(isinstance(other, (*NUMBERS, *SYMBOLS)) for other in held)
+    )
 
 
 def picked(held: Any, place: Any, choose: Choose) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -16,7 +18,7 @@ from torch.fx.experimental.symbolic_shapes import (
 
 from onnxpert.capture.guards import keep_in_mind
 from onnxpert.capture.places import user_frames
-from onnxpert.capture.reasoning import has_quotient
+from onnxpert.capture.reasoning import has_quotient, of_one_number
 from onnxpert.capture.written import choices, sequences
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.functions import Functions, flag
@@ -101,6 +103,19 @@ class Flow:
         self._assume(missing)
         return choices.picked(held, place, self.chosen)
 
+    def part(self, held: Any, *ends: Any) -> Any:
+        """`held[start:stop:step]`."""
+        place = slice(*ends)
+        if choices.is_open_part(held, place):
+            return choices.part(held, place, self.chosen)
+        return held[place]
+
+    def contained(self, one: Any, held: Any) -> Any:
+        """`one in held`."""
+        if not choices.is_asked_for(one, held):
+            return one in held
+        return self.either(*(functools.partial(operator.eq, one, other) for other in held))
+
     def got(self, held: Any, *args: Any) -> Any:
         """`held.get(...)`."""
         if type(held) is dict and len(args) in (1, 2) and isinstance(args[0], torch.SymInt):
@@ -119,6 +134,8 @@ class Flow:
             value = value != 0
         if not isinstance(value, torch.SymBool):
             return bool(value)
+        if (known := of_one_number(value.node.expr)) is not None:
+            return known
         for answer, condition in ((True, value), (False, _sym.sym_not(value))):
             if statically_known_true(condition) and not self._otherwise_when_small(value, answer):
                 return answer
@@ -213,6 +230,8 @@ class Flow:
 
     def _assume(self, text: str) -> None:
         """The model raises at this line for some inputs, and the file does not."""
+        if self._trying:
+            raise UnwritableError("what is raised there may be caught")
         at = location(user_frames(), self.recorder.modules[-1])
         self.preconditions.append(Precondition(True, text, at, at))
 
@@ -311,10 +330,18 @@ class Flow:
         except FirstTurnError:
             if count is None or counter.value:
                 raise
-            # What is there only after a turn: then there is one, or the file says nothing of it.
-            torch._check(count > 0)  # type: ignore[no-untyped-call]
-            turn()
-            self.units.loop(self.truth(more()), lambda: self.truth(turn()), inner, count - 1)
+
+            def turns() -> None:
+                counter.value = 0
+                turn()
+                self.units.loop(self.truth(more()), lambda: self.truth(turn()), inner, count - 1)
+
+            if free_unbacked_symbols(count):
+                self._branch(count > 0, (turns, lambda: None), variables)
+            else:
+                # What is there only after a turn: then there is one, or the file says nothing of it.
+                torch._check(count > 0)  # type: ignore[no-untyped-call]
+                turns()
 
     def gone_round(
         self, test: Function, body: Function, stop: Function | None, state: State

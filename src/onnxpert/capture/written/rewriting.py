@@ -18,6 +18,7 @@ from onnxpert.capture.written.syntax import (
     define,
     function_of,
     is_choice,
+    is_part,
     load,
     nonlocal_,
     own,
@@ -168,7 +169,7 @@ class Flowing(ast.NodeTransformer):
 
     def visit_Try(self, node: ast.Try) -> Any:
         made: Any = self.generic_visit(node)
-        if node.handlers:
+        if any(not isinstance(one.body[-1], ast.Raise) for one in node.handlers):
             held = ast.With([ast.withitem(called("trying"))], made.body)
             made.body = placed([held], node)
         return made
@@ -206,6 +207,11 @@ class Flowing(ast.NodeTransformer):
                 name = "absent" if isinstance(node.ops[0], ast.Is) else "present"
                 return ast.copy_location(called(name, self.visit(node.left)), node)
             node.left = called("given", node.left)
+        elif len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            sides = [self.visit(side) for side in (node.left, node.comparators[0])]
+            found = called("contained", *sides)
+            denied = isinstance(node.ops[0], ast.NotIn)
+            return ast.copy_location(called("negated", found) if denied else found, node)
         elif len(node.ops) > 1:
             ends = [node.left, *node.comparators]
             if len(ends) == 3 and not isinstance(ends[1], ast.Name):
@@ -241,9 +247,14 @@ class Flowing(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
+        parts = is_part(node)
         made: Any = self.generic_visit(node)
-        if not is_choice(node):
+        if not parts and not is_choice(node):
             return made
+        if parts:
+            part = made.slice
+            ends = [end or ast.Constant(None) for end in (part.lower, part.upper, part.step)]
+            return ast.copy_location(called("part", made.value, *ends), node)
         return ast.copy_location(called("item", made.value, made.slice), node)
 
     def visit_Name(self, node: ast.Name) -> Any:

@@ -2,11 +2,12 @@
 
 What a loop is handed and writes is a copy of its own: the tensor that the first turn began with is
 spent, and nobody may use it any more. A list that grows holds copies: what it was given is listed, and
-nobody may write it any more."""
+nobody may write it any more. What a branch or a loop gives may be a tensor from around (`b = a`): they are
+tied, and who writes the one spends the other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -26,6 +27,19 @@ class SecondNames:
     def __init__(self) -> None:
         self.spent: Held = {}
         self.listed: Held = {}
+        self.tied: dict[int, Held] = {}
+
+    def tie(self, made: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> None:
+        """Each of what was made may be what was given in its place, in Python one memory."""
+        for out, value in zip(made, given, strict=True):
+            same = [o for o, v in zip(made, given, strict=True) if storage(v) == storage(value)]
+            for one in (value, *same):
+                if storage(one) != storage(out):
+                    self._tie(out, one)
+                    self._tie(one, out)
+
+    def _tie(self, one: torch.Tensor, other: torch.Tensor) -> None:
+        self.tied[storage(one)] = self.tied.get(storage(one), {}) | {storage(other): other}
 
     def spend(self, values: Iterable[torch.Tensor]) -> None:
         self.spent |= {storage(value): value for value in values}
@@ -37,27 +51,32 @@ class SecondNames:
     def also(self, other: SecondNames) -> None:
         self.spent |= other.spent
         self.listed |= other.listed
+        for memory, others in other.tied.items():
+            self.tied[memory] = self.tied.get(memory, {}) | others
 
     @contextmanager
     def aside(self) -> Iterator[SecondNames]:
         """While a side or a turn is recorded: what becomes of a tensor there is not so elsewhere."""
-        before = self.spent, self.listed
+        before = self.spent, self.listed, self.tied
         inside = SecondNames()
         inside.also(self)
-        self.spent, self.listed = inside.spent, inside.listed
+        self.spent, self.listed, self.tied = inside.spent, inside.listed, inside.tied
         try:
             yield inside
         finally:
-            self.spent, self.listed = before
+            self.spent, self.listed, self.tied = before
 
     def check(self, func: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
         """Raises where a call uses what is spent, or writes what is listed."""
         self.check_use((args, kwargs))
-        if self.listed and any(
-            storage_if_any(value) in self.listed
-            for value in tensors(list(written(func, args, kwargs)))
-        ):
-            raise UnwritableError("a tensor is written that a list holds, too")
+        if not self.listed and not self.tied:
+            return
+        for value in tensors(list(written(func, args, kwargs))):
+            memory = storage_if_any(value)
+            if memory in self.listed:
+                raise UnwritableError("a tensor is written that a list holds, too")
+            if memory is not None:
+                self.spent |= self.tied.get(memory, {})
 
     def check_use(self, values: object) -> None:
         if self.spent and any(storage_if_any(value) in self.spent for value in tensors(values)):

@@ -21,6 +21,14 @@ def is_choice(node: ast.AST) -> bool:
     return not isinstance(node.slice, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp))
 
 
+def is_part(node: ast.Subscript) -> bool:
+    """`held[start:stop]`, where an end may be a number that only a run knows."""
+    if not isinstance(node.slice, ast.Slice) or not isinstance(node.ctx, ast.Load):
+        return False
+    ends = (node.slice.lower, node.slice.upper)
+    return any(end is not None and not isinstance(end, ast.Constant) for end in ends)
+
+
 def is_number(node: ast.AST) -> bool:
     """`int(held)` or `min(held, 2)`: a number of Python's own, made of one that only a run knows."""
     return (

@@ -152,10 +152,12 @@ class Units:
     ) -> Any:
         recorder = self.recorder
         given: list[list[Any]] = []
+        ways: list[list[torch.Tensor]] = []
         for page, end, answer in zip(pages, ends, (True, False), strict=True):
             with recorder.opened(page), recorder.absences.given(truth, answer):
                 tensors = _tensors(recorder, slots, end)
                 given.append([recorder.reference(one) for one in tensors])
+            ways.append(tensors)
         written = _distinct(one for page in pages for one in written_in(page))
         others = _distinct(one for page in pages for one in page.others)
         for page, nodes in zip(pages, given, strict=True):
@@ -177,6 +179,8 @@ class Units:
             if not about_data:
                 keep_in_mind(truth)
         self._write_back(written, finals)
+        for tensors in ways:
+            recorder.second_names.tie(outs, tensors)
         taken = iter(outs)
         *values, result = [slot.taken(recorder, taken) for slot in slots]
         for slot, *both in zip(slots, *ends, strict=True):
@@ -269,6 +273,10 @@ class Units:
         node.meta["loop"] = True
         recorder.second_names.also(turn.names)
         self._write_back(written, finals)
+        # Of so many turns as a size says there is one; of others there may be none.
+        open_ = count is None or bool(free_unbacked_symbols(count))
+        for each in (starts, tensors) if open_ else (tensors,):
+            recorder.second_names.tie(outs, each)
         taken = iter(outs)
         return [slot.taken(recorder, taken) for slot in slots]
 

@@ -13,7 +13,7 @@ from onnxpert.lower.aten.counting import least, most
 from onnxpert.lower.aten.reshaping import axis_of, is_one, is_zero
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
-from onnxpert.lower.symbols import Size, concrete, is_static, same
+from onnxpert.lower.symbols import Size, concrete, is_static, may_be_negative, same
 
 aten = torch.ops.aten
 
@@ -38,6 +38,9 @@ def clamped(place: Size | None, size: Size, default: Size) -> Size:
     place, size = concrete(place), concrete(size)
     if isinstance(place, int) and place < 0:
         return most(place + size, 0)
+    if may_be_negative(place):
+        before, within = least(place, 0), least(most(place, 0), size)
+        return within + most(before + size, 0) - size - most(before, -1) * size
     return place if at_zero(place) or same(place, size) else least(place, size)
 
 
@@ -45,8 +48,8 @@ def extent(size: Size, start: Size | None, end: Size | None, step: Size = 1) -> 
     """How many elements a slice has."""
     first, last = clamped(start, size, 0), clamped(end, size, size)
     length = concrete(last - first)
-    if isinstance(length, int):
-        length = max(length, 0)
+    if isinstance(length, int) or may_be_negative(length):
+        length = most(length, 0)
     return concrete((length + step - 1) // step)
 
 

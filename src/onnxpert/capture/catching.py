@@ -1,0 +1,90 @@
+"""Errors that the data decide, where the model catches them: a question like that of any `if`.
+
+Python raises where an index is out of range or a divisor is zero. Of a number that only a run of the file
+knows nobody can tell; outside of a `try` the file may take it for granted, inside it may not."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+
+from onnxpert.capture.places import user_frames
+from onnxpert.core.source import ownership
+from onnxpert.core.statement import tree_of
+
+_LEAST = 2  # the user's own code and libraries, not torch's
+_DIVISIONS = ("__truediv__", "__floordiv__", "__mod__")
+_SYMBOLS = (torch.SymInt, torch.SymFloat)
+
+
+def ask(holds: Callable[[], Any], error: Exception) -> None:
+    """Raises the error where it would be caught, and its condition does not hold."""
+    if _is_caught(type(error)) and not holds():
+        raise error
+
+
+@contextmanager
+def divisions_asked() -> Iterator[None]:
+    """While on, a symbol that is divided by is asked whether it is zero, where that would be caught."""
+    with ExitStack() as stack:
+        for kind in _SYMBOLS:
+            for name in _DIVISIONS:
+                turned = f"__r{name[2:]}"
+                for method, divides in ((name, False), (turned, True)):
+                    plain = getattr(kind, method)
+                    stack.enter_context(patch.object(kind, method, _asking(plain, divides)))
+        yield
+
+
+def _asking(plain: Callable[..., Any], divides: bool) -> Callable[..., Any]:
+    """A division; `divides`: by the symbol that it is a method of."""
+
+    @functools.wraps(plain)
+    def divided(symbol: Any, other: Any) -> Any:
+        by = symbol if divides else other
+        if isinstance(by, _SYMBOLS) and not isinstance(by.node.expr.is_nonzero, bool):
+            ask(lambda: by != 0, ZeroDivisionError("division by zero"))
+        return plain(symbol, other)
+
+    return divided
+
+
+def _is_caught(error: type[Exception]) -> bool:
+    names = {kind.__name__ for kind in error.__mro__}
+    return any(
+        not names.isdisjoint(_caught(file, line))
+        for file, line, _ in user_frames()
+        if ownership(file) >= _LEAST
+    )
+
+
+@functools.lru_cache(4096)
+def _caught(file: str, line: int) -> frozenset[str]:
+    """The names of the errors that a `try` around a line catches and does not raise again."""
+    tree = tree_of(file)
+    found: set[str] = set()
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Try) and any(
+            one.lineno <= line <= (one.end_lineno or one.lineno) for one in node.body
+        ):
+            for handler in node.handlers:
+                if not isinstance(handler.body[-1], ast.Raise):
+                    found.update(_names(handler.type))
+    return frozenset(found)
+
+
+def _names(kind: ast.expr | None) -> Iterator[str]:
+    if kind is None:
+        yield builtins.BaseException.__name__
+    elif isinstance(kind, ast.Tuple):
+        for one in kind.elts:
+            yield from _names(one)
+    else:
+        yield str(getattr(kind, "attr", getattr(kind, "id", "")))
