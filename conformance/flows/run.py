@@ -13,7 +13,7 @@ from conformance.flows.page import FINE, page, sums
 from conformance.seeds import parser, rows
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "random-programs.md"
-COUNT = 200
+COUNT = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
