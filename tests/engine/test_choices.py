@@ -72,3 +72,30 @@ def test_what_is_not_there_is_a_precondition(tmp_path: Path) -> None:
         Layer().eval(), (torch.randn(3, 4), torch.tensor(1)), tmp_path / "m.onnx"
     )
     assert any("IndexError" in finding.message for finding in report.findings)
+
+
+class ByName(nn.Module):
+    """A head by the text of a number, and a scale by one inside of a name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = nn.ModuleDict({str(k): nn.Linear(4, 4) for k in range(3)})
+        self.scale_0, self.scale_1, self.scale_2 = 0.5, 2.0, 3.0
+
+    def forward(self, x: Tensor, k: Tensor) -> Any:
+        x = self.heads[str(k.item())](x)
+        return x * getattr(self, f"scale_{(int(k) + 1) % 3}")
+
+
+def test_a_name_with_a_number_in_it(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, path = ByName().eval(), tmp_path / "m.onnx"
+    shapes = ({0: "rows"}, None)
+    onnxpert.export(model, (torch.randn(3, 4), torch.tensor(1)), path, dynamic_shapes=shapes)
+    session = onnxruntime.InferenceSession(path)
+    for rows, k in ((1, 0), (5, 2), (2, 1)):
+        x, number = torch.randn(rows, 4), torch.tensor(k)
+        with torch.no_grad():
+            want = model(x, number)
+        (got,) = session.run(None, {"x": x.numpy(), "k": number.numpy()})
+        torch.testing.assert_close(torch.tensor(got), want)

@@ -44,7 +44,9 @@ def conditions_at(places: Iterable[Location | None]) -> tuple[Read, ...]:
 
 
 @contextmanager
-def as_text(note: Callable[[Location | None], None], place: Callable[[], Any]) -> Iterator[None]:
+def as_text(
+    note: Callable[[Location | None], None], place: Callable[[], Any], worded: dict[str, Any]
+) -> Iterator[None]:
     """While on, a number of the data's that the user's own code makes a text of is noted.
 
     Its text is the symbol's: right for whoever reads a log, wrong for whoever computes on with it."""
@@ -56,9 +58,11 @@ def as_text(note: Callable[[Location | None], None], place: Callable[[], Any]) -
 
     def noting(plain: Callable[..., str]) -> Callable[..., str]:
         def said(symbol: Any, *rest: Any) -> str:
+            text = plain(symbol, *rest)
             if _is_of_data(symbol):
+                worded[text] = symbol
                 heard()
-            return plain(symbol, *rest)
+            return text
 
         return said
 
@@ -66,7 +70,7 @@ def as_text(note: Callable[[Location | None], None], place: Callable[[], Any]) -
         if not _is_of_data(symbol):
             return object.__format__(symbol, spec)
         heard()
-        return str(symbol)
+        return str(symbol)  # which is noted with it
 
     def written_out(tensor: torch.Tensor, spec: str) -> str:
         # `f"{loss:.3f}"`, which a tensor answers by way of its only value.

@@ -99,6 +99,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         # Operators that take functions, and what they do as Python; empty: such a model is not ours.
         self.operators: dict[Any, Callable[..., Any]] = {}
         self.texts: list[Location | None] = []  # ... and where it made a text of one
+        self.worded: dict[str, Any] = {}  # which one that is
         self.watch: Callable[[], None] | None = None  # called every so many nodes
 
     # ---- inputs ----------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(OpenSteps())
         stack.enter_context(recorder.autocast)
         stack.enter_context(scans_in_order())
-        stack.enter_context(as_text(recorder.texts.append, recorder.place))
+        stack.enter_context(as_text(recorder.texts.append, recorder.place, recorder.worded))
         stack.enter_context(fakes_take_classes())
         stack.enter_context(without_loops_over_data())
         stack.enter_context(recorder.custom.functions())

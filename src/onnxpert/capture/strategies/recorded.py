@@ -38,6 +38,7 @@ from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
 from onnxpert.capture.surroundings import naming_errors, recording
 from onnxpert.capture.written import written
+from onnxpert.capture.written.wordings import is_about_text
 from onnxpert.core.types import Captured, Loaded
 
 # Paths that cannot be told apart, or put together again.
@@ -73,7 +74,7 @@ class Walker:
             if found is None:
                 raise
             return found
-        except TypeError as error:
+        except (TypeError, KeyError, AttributeError) as error:
             found = self._written(loaded) if _is_about_key(error) else None
             if found is None:
                 raise
@@ -148,9 +149,9 @@ class Walker:
         return record(loaded, self.name, self.around)
 
 
-def _is_about_key(error: TypeError) -> bool:
-    """A number that is not there as the key of a dictionary."""
-    return "unhashable" in str(error) and "Sym" in str(error)
+def _is_about_key(error: Exception) -> bool:
+    """A number that is not there as the key of a dictionary, or as part of one."""
+    return is_about_text(error) or ("unhashable" in str(error) and "Sym" in str(error))
 
 
 def record(

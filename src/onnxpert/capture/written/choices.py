@@ -37,7 +37,7 @@ class Choice:
         if name.startswith("__"):
             raise AttributeError(name)
         options = [(test, getattr(one, name)) for test, one in self._options]
-        return _chosen(options, self._choose)
+        return chosen_of(options, self._choose)
 
 
 def is_open(held: Any, place: Any) -> bool:
@@ -99,7 +99,7 @@ def picked(held: Any, place: Any, choose: Choose) -> Any:
             return number == key
         return (number == key) | (number == key - len(items))  # or counted from the end
 
-    return _chosen([(functools.partial(is_at, key), one) for key, one in items], choose)
+    return chosen_of([(functools.partial(is_at, key), one) for key, one in items], choose)
 
 
 def found(held: Any, place: Any, other: Any, choose: Choose) -> Any:
@@ -108,10 +108,11 @@ def found(held: Any, place: Any, other: Any, choose: Choose) -> Any:
     if len(held) > _MOST or not all(isinstance(key, int) for key in held):
         raise UnwritableError("something is taken out of much that only Python knows")
     options: Options = [(functools.partial(number.eq, key), one) for key, one in held.items()]
-    return _chosen([*options, (lambda: True, other)], choose)
+    return chosen_of([*options, (lambda: True, other)], choose)
 
 
-def _chosen(options: Options, choose: Choose) -> Any:
+def chosen_of(options: Options, choose: Choose) -> Any:
+    """The one that it is; the last where it is none of the others."""
     if all(isinstance(one, _VALUES) for _, one in options):
         return _of_each(options, choose, lambda one: one)
     if not all(callable(one) for _, one in options):

@@ -19,7 +19,7 @@ from torch.fx.experimental.symbolic_shapes import (
 from onnxpert.capture.guards import keep_in_mind
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import has_quotient, of_one_number
-from onnxpert.capture.written import choices, sequences
+from onnxpert.capture.written import choices, sequences, wordings
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.functions import Functions, flag
 from onnxpert.capture.written.held import UNDEFINED, Grown
@@ -97,10 +97,13 @@ class Flow:
 
     def item(self, held: Any, place: Any) -> Any:
         """`held[place]`."""
+        if wordings.is_worded(held, place, self.recorder.worded):
+            self.assume("KeyError")
+            return wordings.entry(held, place, self.recorder.worded, self.chosen)
         if not choices.is_open(held, place):
             return held[place]
         missing = "KeyError" if isinstance(held, dict) else "IndexError: list index out of range"
-        self._assume(missing)
+        self.assume(missing)
         return choices.picked(held, place, self.chosen)
 
     def part(self, held: Any, *ends: Any) -> Any:
@@ -226,9 +229,9 @@ class Flow:
             raise AssertionError(text())
         said = text()
         said = said if isinstance(said, str) else "AssertionError"
-        self._assume(said if said.startswith("AssertionError") else f"AssertionError: {said}")
+        self.assume(said if said.startswith("AssertionError") else f"AssertionError: {said}")
 
-    def _assume(self, text: str) -> None:
+    def assume(self, text: str) -> None:
         """The model raises at this line for some inputs, and the file does not."""
         if self._trying:
             raise UnwritableError("what is raised there may be caught")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from onnxpert.capture.open_sizes.nothing import correction
-from onnxpert.capture.written import sequences
+from onnxpert.capture.written import sequences, wordings
 from onnxpert.capture.written.held import SYMBOLS, Grown
 from onnxpert.capture.written.orders import Orders
 from onnxpert.capture.written.sequences import Steps, steps
@@ -47,6 +47,7 @@ class Functions:
             builtins.min: self._min,
             builtins.max: self._max,
             builtins.sorted: self._orders.sorted,
+            builtins.getattr: self._attribute,
             builtins.any: self._any,
             builtins.all: self._all,
         }
@@ -101,6 +102,13 @@ class Functions:
 
         self._flow.through(found, body, None, Variables(lambda: (total[0],), put))
         return total[0]
+
+    def _attribute(self, module: Any, name: str, *default: Any) -> Any:
+        worded = self._flow.recorder.worded
+        if default or hasattr(module, name) or not any(text in name for text in worded):
+            return getattr(module, name, *default)
+        self._flow.assume("AttributeError")
+        return wordings.attribute(module, name, worded, self._flow.chosen)
 
     def _any(self, over: Any) -> Any:
         return self._quantified(over, False)

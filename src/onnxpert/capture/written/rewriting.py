@@ -45,6 +45,7 @@ _OPEN = frozenset(
         "min",
         "max",
         "sorted",
+        "getattr",
         "any",
         "all",
         "list",

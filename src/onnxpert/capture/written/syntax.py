@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from onnxpert.capture.written.exits import PREFIX
 
 FLOW = f"{PREFIX}flow"  # the global name by which rewritten code knows who to call
-_NUMBERS = frozenset({"int", "float", "bool", "min", "max", "abs", "sum", "any", "all", "sorted"})
+_NUMBERS = frozenset(
+    {"int", "float", "bool", "min", "max", "abs", "sum", "any", "all", "sorted", "getattr"}
+)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
