@@ -30,6 +30,11 @@ def positions(table, length):
         table = torch.arange(length, dtype=table.dtype)
     return table[:length]
 
+def cropped(x, mask):
+    if x.shape[1] > 6:
+        x, mask = x[:, :6], mask[:, :6]
+    return (x * mask).cumsum(1)
+
 def in_step(x, mask):
     frames = x.shape[1] // 8
     if frames // 50 != (frames + 20) // 50:
@@ -145,6 +150,22 @@ def test_a_table_that_a_library_extends(library: ModuleType, tmp_path: Path) -> 
     example = (torch.randn(2, 5), torch.ones(2, 5))
     assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
     agrees(model, path, *((torch.randn(2, n), torch.ones(2, n)) for n in (1, 16, 17, 40)))
+
+
+def test_what_is_one_size_stays_one_when_it_is_asked_about(
+    library: ModuleType, tmp_path: Path
+) -> None:
+    class Cropped(nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            return library.cropped(x, mask)
+
+    model, path = Cropped().eval(), tmp_path / "cropped.onnx"
+    any_size = torch.export.Dim.DYNAMIC
+    shapes = {"x": {1: any_size}, "mask": {1: any_size}}
+    example = (torch.randn(2, 4), torch.ones(2, 4))
+    report = onnxpert.export(model, example, path, dynamic_shapes=shapes)
+    assert report.ok
+    agrees(model, path, *((torch.randn(2, n), torch.ones(2, n)) for n in (1, 6, 7, 40)))
 
 
 def test_sizes_that_are_assumed_equal_move_together() -> None:

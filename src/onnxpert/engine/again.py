@@ -23,6 +23,7 @@ from onnxpert.diagnose import catalogue as rules
 from onnxpert.diagnose import diagnose
 from onnxpert.engine.offers import (
     asked_for,
+    assumed_equal,
     doubted,
     is_but_one,
     narrowed,
@@ -58,6 +59,9 @@ def _looked_at_closer(
     if not loaded.unrolled and _rolled_wrongly(walk.captured, verified, crossed):
         # From what its lines say, or if nobody can follow those, turn by turn.
         return replace(loaded, as_written=True, unrolled=True)  # type: ignore[no-any-return]
+    if (pair := assumed_equal(loaded, lowered, crossed)) is not None:
+        walk.learn(pair)
+        return tied(loaded, pair)
     doubts = doubted(walk.captured, loaded, lowered, crossed)
     if doubts:
         return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]

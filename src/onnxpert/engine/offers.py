@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
+import sympy
+
 from onnxpert.core.types import (
     Boundary,
     Bounded,
@@ -193,6 +195,18 @@ def tie(loaded: Loaded, lowered: Lowered, verified: Verified) -> Tied | None:
                 if equal and row.sizes.get(name) != row.sizes.get(other.name):
                     first, second = sorted((symbol, other), key=lambda s: order.index(s.name))
                     return Tied(first, second, row)
+    return None
+
+
+def assumed_equal(loaded: Loaded, lowered: Lowered, crossed: Sequence[Crossed]) -> Tied | None:
+    """The same where the capture says so itself: to ask whether they are equal would lead nowhere."""
+    symbols = {symbol.name: symbol for symbol in lowered.symbols if _unnamed(loaded, symbol)}
+    for one in crossed:
+        said = one.boundary.condition
+        names = [str(side) for side in said.args] if isinstance(said, sympy.Eq) else []
+        first, second, *_ = *(symbols.get(name) for name in names), None, None
+        if first is not None and second is not None and _alike(first, second):
+            return Tied(first, second, one.row)
     return None
 
 

@@ -139,13 +139,11 @@ def test_the_users_model_and_buffers_are_as_they_were() -> None:
 
 
 def test_a_lone_number_is_not_taken_for_a_constant() -> None:
-    class Steps(nn.Module):
-        def forward(self, x: Tensor, every: Tensor) -> Any:
-            for row in range(0, 4, int(every)):
-                x = x * (row + 1)
-            return x
+    class Digits(nn.Module):
+        def forward(self, x: Tensor, number: Tensor) -> Any:
+            return x * bin(int(number)).count("1")
 
-    found = failed(Steps(), torch.randn(1, 2), torch.tensor(1))
+    found = failed(Digits(), torch.randn(1, 2), torch.tensor(1))
     assert [blocker.asked for blocker in found.blockers] == [Asked.NUMBER]
 
 
@@ -208,7 +206,7 @@ def test_a_list_as_long_as_the_data_say_is_a_value_taken_out() -> None:
     class Lists(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             kept = x[x > 0].tolist()  # numpy
-            return x + sorted(kept)[0]
+            return x + len(set(kept))
 
     assert everything_is_marked(Lists(), torch.tensor([-1.0, 1.0, 2.0]))
 
