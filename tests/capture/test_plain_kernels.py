@@ -44,3 +44,9 @@ def test_the_library_is_as_it_was() -> None:
     before = torch.backends.mkldnn.enabled
     onnxpert.diagnose(nn.Conv2d(2, 2, 3, padding="same").eval(), (torch.randn(1, 2, 4, 4),))
     assert torch.backends.mkldnn.enabled == before
+
+
+def test_flags_that_are_locked_are_no_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch's own test suite leaves them."""
+    monkeypatch.setattr(torch.backends, "__allow_nonbracketed_mutation_flag", False)
+    assert onnxpert.diagnose(nn.Conv2d(1, 1, 3, padding="same"), (torch.randn(2, 1, 5, 5),)).ok

@@ -47,6 +47,10 @@ def after_a_proof(
     If nobody asked for a dimension to vary ("auto" offered it), it is fixed or narrowed."""
     if verified.left_to_chance:
         return None
+    pair = assumed_equal(loaded, lowered, crossed)
+    if pair is not None:
+        walk.learn(pair)
+        return tied(loaded, pair)
     return _looked_at_closer(walk, loaded, lowered, verified, crossed) or _with_fewer_sizes(
         walk, loaded, lowered, verified, crossed
     )
@@ -59,9 +63,6 @@ def _looked_at_closer(
     if not loaded.unrolled and _rolled_wrongly(walk.captured, verified, crossed):
         # From what its lines say, or if nobody can follow those, turn by turn.
         return replace(loaded, as_written=True, unrolled=True)  # type: ignore[no-any-return]
-    if (pair := assumed_equal(loaded, lowered, crossed)) is not None:
-        walk.learn(pair)
-        return tied(loaded, pair)
     doubts = doubted(walk.captured, loaded, lowered, crossed)
     if doubts:
         return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]

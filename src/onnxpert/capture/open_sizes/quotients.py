@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
 
 import torch
 
@@ -12,12 +12,12 @@ import torch
 @contextmanager
 def divided_at_once() -> Iterator[None]:
     """While on, a symbol can be given to `divmod`, on either side."""
-    kinds: tuple[Any, ...] = (torch.SymInt, torch.SymFloat)
-    for kind in kinds:
-        kind.__divmod__ = lambda one, other: (one // other, one % other)
-        kind.__rdivmod__ = lambda one, other: (other // one, other % one)
-    try:
+    both = {
+        "__divmod__": lambda one, other: (one // other, one % other),
+        "__rdivmod__": lambda one, other: (other // one, other % one),
+    }
+    with ExitStack() as stack:
+        for kind in (torch.SymInt, torch.SymFloat):
+            for name, halves in both.items():
+                stack.enter_context(patch.object(kind, name, halves, create=True))
         yield
-    finally:
-        for kind in kinds:
-            del kind.__divmod__, kind.__rdivmod__
