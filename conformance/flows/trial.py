@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import onnx_ir as ir
 import torch
 
 import onnxpert
+from conformance.drawn import imported
 from conformance.flows.drawing import Program, draw
 from conformance.results import Outcome
 from onnxpert.targets import find
@@ -35,7 +35,7 @@ def attempt(seed: int) -> tuple[Outcome, str, str]:
         file = Path(directory) / f"flow_{seed}.py"
         file.write_text(program.source, encoding="utf-8")
         torch.manual_seed(seed)
-        model = _imported(file).Program().eval()
+        model = imported(file).Program().eval()
         outcome, detail = _exported(model, program, file)
     return outcome, detail, program.source
 
@@ -172,12 +172,3 @@ def _told_values(inputs: Inputs) -> str:
 
 def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_FURTHEST]
-
-
-def _imported(file: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import onnx_ir as ir
@@ -16,6 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import onnxpert
+from conformance.drawn import imported
 from conformance.mixtures.drawing import Drawn, draw, tensor
 from conformance.results import Outcome
 from onnxpert.targets import find
@@ -45,7 +44,7 @@ def attempt(seed: int) -> tuple[Outcome, str, str]:
     with tempfile.TemporaryDirectory(prefix="mixture-") as directory:
         file = Path(directory) / f"mixture_{seed}.py"
         file.write_text(drawn.source, encoding="utf-8")
-        model = _imported(file).Mixture().eval()
+        model = imported(file).Mixture().eval()
         outcome, detail = _exported(model, drawn, file)
     return outcome, detail, drawn.source
 
@@ -240,12 +239,3 @@ def _plain(value: torch.Tensor) -> torch.Tensor:
     """As a file has it: complex numbers are pairs of reals."""
     plain = value.resolve_conj().resolve_neg()
     return torch.view_as_real(plain) if plain.is_complex() else plain
-
-
-def _imported(file: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
