@@ -27,6 +27,7 @@ from onnxpert.engine.withdrawals import respecified
 from onnxpert.lower.boundaries import broken
 
 _NOT_SMALL = re.compile(r"Ne\(.*, [01]\)")
+_TWO = 2
 _COMPARED = (Verdict.PASS, Verdict.FAIL)
 _MOST_DOUBTED = 4  # each of them may double the graph
 
@@ -200,12 +201,13 @@ def tie(loaded: Loaded, lowered: Lowered, verified: Verified) -> Tied | None:
 
 def assumed_equal(loaded: Loaded, lowered: Lowered, crossed: Sequence[Crossed]) -> Tied | None:
     """The same where the capture says so itself: to ask whether they are equal would lead nowhere."""
-    symbols = {symbol.name: symbol for symbol in lowered.symbols if _unnamed(loaded, symbol)}
+    unnamed = [symbol for symbol in lowered.symbols if _unnamed(loaded, symbol)]
     for one in crossed:
         said = one.boundary.condition
-        names = [str(side) for side in said.args] if isinstance(said, sympy.Eq) else []
-        first, second, *_ = *(symbols.get(name) for name in names), None, None
-        if first is not None and second is not None and _alike(first, second):
+        names = set(map(str, said.args)) if isinstance(said, sympy.Eq) else set()
+        pair = [symbol for symbol in unnamed if symbol.name in names]
+        if len(pair) == len(names) == _TWO and _alike(*pair):
+            first, second = pair
             return Tied(first, second, one.row)
     return None
 
