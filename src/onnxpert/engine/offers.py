@@ -27,7 +27,6 @@ from onnxpert.engine.withdrawals import respecified
 from onnxpert.lower.boundaries import broken
 
 _NOT_SMALL = re.compile(r"Ne\(.*, [01]\)")
-_TWO = 2
 _COMPARED = (Verdict.PASS, Verdict.FAIL)
 _MOST_DOUBTED = 4  # each of them may double the graph
 
@@ -204,11 +203,10 @@ def assumed_equal(loaded: Loaded, lowered: Lowered, crossed: Sequence[Crossed]) 
     unnamed = [symbol for symbol in lowered.symbols if _unnamed(loaded, symbol)]
     for one in crossed:
         said = one.boundary.condition
-        names = set(map(str, said.args)) if isinstance(said, sympy.Eq) else set()
-        pair = [symbol for symbol in unnamed if symbol.name in names]
-        if len(pair) == len(names) == _TWO and _alike(*pair):
-            first, second = pair
-            return Tied(first, second, one.row)
+        names = [str(side) for side in said.args] if isinstance(said, sympy.Eq) else []
+        match [symbol for symbol in unnamed if symbol.name in names]:
+            case [first, second] if _alike(first, second):
+                return Tied(first, second, one.row)
     return None
 
 
