@@ -144,3 +144,31 @@ def test_a_side_that_is_empty_at_the_example(length: int, tmp_path: Path) -> Non
         x = torch.rand(3, size, 2)
         (got,) = session.run(None, {"x": x.numpy()})
         np.testing.assert_allclose(got, model(x).numpy(), rtol=1e-4, atol=1e-5)
+
+
+class BesideBlocks(torch.nn.Module):
+    """A branch on one size, and a loop over the pieces of another."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        scaled = x if x.shape[0] // 2 > 4 else x * 2
+        pieces = [piece * index for index, piece in enumerate(scaled.split(3, 1))]
+        return torch.cat(pieces, 1)
+
+
+class ManyInAll(torch.nn.Module):
+    """A question to which only sizes that are small together have another answer."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x if len(x.reshape(-1)) > 5 else x * 2
+
+
+@pytest.mark.parametrize("kind", [BesideBlocks, ManyInAll])
+def test_a_branch_on_sizes_beside_others(kind: type[torch.nn.Module], tmp_path: Path) -> None:
+    model, path = kind().eval(), tmp_path / "m.onnx"
+    shapes = {"x": {0: "a", 1: "b"}}
+    onnxpert.export(model, (torch.randn(4, 5, 3),), path, dynamic_shapes=shapes)
+    session = ort.InferenceSession(path)
+    for rows, columns in ((1, 1), (1, 2), (4, 5), (9, 7), (10, 3), (11, 13)):
+        x = torch.randn(rows, columns, 3)
+        (got,) = session.run(None, {"x": x.numpy()})
+        np.testing.assert_allclose(got, model(x).numpy(), rtol=1e-5, atol=1e-6)

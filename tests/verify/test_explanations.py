@@ -93,9 +93,9 @@ def test_what_is_left_out_is_told(load: Any, write: Any, monkeypatch: pytest.Mon
     verified = verify(load(Twice(), x=torch.randn(2, 4)), path, ORT)
     assert verified.proven
     passed = [row.case for row in verified.rows if row.verdict is Verdict.PASS]
-    assert passed == ["example", "batch=3, length=5", "other values", "batch=1"]
+    assert passed == ["example", "batch=3, length=5", "other values", "batch=1, length=1"]
     left = [row for row in verified.rows if row.verdict is Verdict.SKIPPED]
-    assert [row.case for row in left] == ["length=1", "batch=3", "length=5"]
+    assert [row.case for row in left] == ["batch=1", "length=1", "batch=3", "length=5"]
     assert all(row.detail == "one run of the model takes 0.0 s" for row in left)
 
 

@@ -8,9 +8,10 @@ tries to break like any other. `ShapeEnv.evaluate_expr`, `ShapeGuard`, `_get_slo
 from __future__ import annotations
 
 import functools
+import itertools
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 import sympy
@@ -24,6 +25,8 @@ Number: TypeAlias = bool | int | float
 BUDGET_SECONDS = 20.0  # of the processor, in one run of a model; after that all is assumed
 _MOST_QUOTIENTS = 1
 _MOST_TERMS = 60
+_SMALLEST = (1, 0)  # torch takes these for constants; to a model they are sizes like any other
+_FEW = 3  # sizes that are tried together
 
 
 class Frugal(ShapeEnv):
@@ -163,6 +166,19 @@ def of_one_number(expr: Expr) -> bool | None:
         return None
     apart = expr.lhs - expr.rhs
     return bool(expr.func(apart, 0)) if apart.is_Number and apart.is_finite else None
+
+
+def is_otherwise_when_small(expr: Expr, answer: bool) -> bool:
+    """Whether a question about sizes has the other answer where some of them are 1 or 0."""
+    symbols = sorted(expr.free_symbols, key=str)
+    each = [{symbol: size} for symbol in symbols for size in _SMALLEST]
+    together = itertools.product(_SMALLEST, repeat=len(symbols)) if len(symbols) <= _FEW else ()
+    for sizes in (*each, *(dict(zip(symbols, one, strict=True)) for one in together)):
+        with suppress(ZeroDivisionError, AssertionError, ValueError, TypeError):
+            other = expr.xreplace({symbol: sympy.Integer(n) for symbol, n in sizes.items()})
+            if other in (sympy.true, sympy.false) and bool(other) != answer:
+                return True
+    return False
 
 
 def _shortly(environment: Any, expr: Expr, hint: Number | None, *, hurried: bool) -> bool | None:

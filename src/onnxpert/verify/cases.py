@@ -190,7 +190,7 @@ def _wishes(inputs: Inputs) -> Iterator[Wish]:
     for values, number in LONE.items():
         if any(int(value) != number for value in lone):
             yield Wish((Case(_lone(number), inputs.example, values),))
-    if len(varying) > 2:
+    if len(varying) > 1:
         lowest = {ladder.name: ladder.smaller[0] for ladder in varying if ladder.smaller}
         yield _resized(inputs, [lowest])
     for ladder in varying:

@@ -30,7 +30,7 @@ from onnxpert.capture.forking import truths
 from onnxpert.capture.forking.continuation import in_a_loop, in_while
 from onnxpert.capture.forking.scripted import is_reading
 from onnxpert.capture.places import user_frames
-from onnxpert.capture.reasoning import Frugal
+from onnxpert.capture.reasoning import Frugal, is_otherwise_when_small
 from onnxpert.core.source import Frame, location, ownership
 from onnxpert.core.statement import sorts
 
@@ -41,7 +41,6 @@ _MACHINERY = frozenset(
 _OURS = os.path.dirname(recorder.__file__) + os.sep  # the whole stage asks on the model's behalf
 _PRIVATE = f"{os.sep}torch{os.sep}_"
 USER = 3
-_SMALLEST = (1, 0)  # torch takes these for constants; to a model they are sizes like any other
 _PATIENCE = 8
 _MOST_COMPARISONS = 7  # of a sorted list: four items have 24 orders; Python 3.13 asks twice
 _MOST_QUESTIONS = 256  # in one run: a `while` that no answer of ours ends
@@ -152,7 +151,7 @@ class Asking(Frugal):
         before = len(self.guards)
         answer = super().evaluate_expr(expr, *rest, **options)
         guarded = len(self.guards) > before
-        if guarded or self._is_otherwise_when_small(expr, bool(answer)):
+        if guarded or is_otherwise_when_small(expr, bool(answer)):
             self._known[expr] = bool(answer)
             self._ask(asker, expr, bool(answer), about_data=False)
         return answer
@@ -175,15 +174,6 @@ class Asking(Frugal):
         if doubted and self.look is not None:
             self._known[condition] = True
             self._ask(_nearest(), condition, True, about_data=False)
-
-    def _is_otherwise_when_small(self, expr: Expr, answer: bool) -> bool:
-        for symbol in expr.free_symbols:
-            for size in _SMALLEST:
-                with suppress(ZeroDivisionError, AssertionError, ValueError):
-                    other = expr.xreplace({symbol: sympy.Integer(size)})
-                    if other in (sympy.true, sympy.false) and bool(other) != answer:
-                        return True
-        return False
 
     def note(self, asker: FrameType, expr: Expr, answer: bool) -> None:
         """Keeps what was asked about sizes, and not turn by turn, as it was answered."""

@@ -87,9 +87,10 @@ class Walker:
         if not axes:
             cut = list(split_axes(captured))
             found = with_rest(loaded, cut, graph, self._plainly)
-            return self._asked(loaded, cut, found) or in_blocks(
-                loaded, captured, self._plainly, self._forked
-            )
+            found = found or in_blocks(loaded, captured, self._plainly, self._forked)
+            # Its branches, where it was recorded with them, are questions and no assumptions.
+            is_plain = found is not None and not found.branches
+            return self._asked(loaded, cut, found, captured) if is_plain else found
         found = None
         if not any(branch.about_data for branch in captured.branches):
             found = self._in_turns(loaded, axes, graph)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import (
     constrain_range,
@@ -18,7 +17,7 @@ from torch.fx.experimental.symbolic_shapes import (
 
 from onnxpert.capture.guards import keep_in_mind
 from onnxpert.capture.places import user_frames
-from onnxpert.capture.reasoning import has_quotient, of_one_number
+from onnxpert.capture.reasoning import has_quotient, is_otherwise_when_small, of_one_number
 from onnxpert.capture.written import choices, sequences, wordings
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.functions import Functions, flag
@@ -36,7 +35,6 @@ State = tuple[Function, Function]  # reads the variables, and writes them
 _NOTHING: State = (tuple, lambda _: None)
 _sym: Any = torch  # whose functions of symbols have no types
 _MOST_TURNS = 4000  # done as Python does them
-_SMALLEST = (1, 0)  # sizes that torch takes for constants
 
 
 class Flow:
@@ -140,7 +138,7 @@ class Flow:
         if (known := of_one_number(value.node.expr)) is not None:
             return known
         for answer, condition in ((True, value), (False, _sym.sym_not(value))):
-            if statically_known_true(condition) and not self._otherwise_when_small(value, answer):
+            if statically_known_true(condition) and not _is_open(value, answer):
                 return answer
         return value
 
@@ -153,18 +151,6 @@ class Flow:
         if value.dtype is not torch.bool:
             value = value != 0
         return value.reshape([]) if value.dim() else value
-
-    def _otherwise_when_small(self, value: torch.SymBool, answer: bool) -> bool:
-        expr = value.node.expr
-        if free_unbacked_symbols(expr):
-            return False
-        for symbol in expr.free_symbols:
-            for size in _SMALLEST:
-                with suppress(ZeroDivisionError, AssertionError, ValueError, TypeError):
-                    other = expr.xreplace({symbol: sympy.Integer(size)})
-                    if other in (sympy.true, sympy.false) and bool(other) != answer:
-                        return True
-        return False
 
     def negated(self, value: Any) -> Any:
         truth = self.truth(value)
@@ -402,3 +388,9 @@ class _Counter:
             with suppress(Exception):  # a symbol that torch knows more of already
                 constrain_range(value, min=0, max=None)
         self.value = value
+
+
+def _is_open(value: torch.SymBool, answer: bool) -> bool:
+    """Whether it is known but for the smallest sizes."""
+    expr = value.node.expr
+    return not free_unbacked_symbols(expr) and is_otherwise_when_small(expr, answer)
