@@ -172,3 +172,41 @@ def test_a_branch_on_sizes_beside_others(kind: type[torch.nn.Module], tmp_path: 
         x = torch.randn(rows, columns, 3)
         (got,) = session.run(None, {"x": x.numpy()})
         np.testing.assert_allclose(got, model(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+class RowsAndSteps(torch.nn.Module):
+    """Two loops: by the rows of one input, and in steps over the other, which is short."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        rows = [row.sum() for row in x]
+        pieces = []
+        for start in range(0, y.shape[1], 4):
+            pieces.append(y[:, start : start + 4].sum(1))
+        return torch.stack(rows), torch.stack(pieces)
+
+
+class StepsAndSteps(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        thirds, quarters = [], []
+        for start in range(0, x.shape[1], 3):
+            thirds.append(x[:, start : start + 3].sum(1))
+        for start in range(0, y.shape[1], 4):
+            quarters.append(y[:, start : start + 4].sum(1))
+        return torch.stack(thirds), torch.stack(quarters)
+
+
+@pytest.mark.parametrize("lengths", [(9, 2), (3, 2), (4, 9)])
+@pytest.mark.parametrize("kind", [RowsAndSteps, StepsAndSteps])
+def test_two_loops_over_two_sizes(
+    kind: type[torch.nn.Module], lengths: tuple[int, int], tmp_path: Path
+) -> None:
+    model, path = kind().eval(), tmp_path / "m.onnx"
+    shapes = {"x": {0: "a", 1: "b"}, "y": {0: "a", 1: "c"}}
+    example = tuple(torch.randn(8, length) for length in lengths)
+    onnxpert.export(model, example, path, dynamic_shapes=shapes)
+    session = ort.InferenceSession(path)
+    for others in ((3, 1), (4, 2), (5, 5), (9, 13), (1, 22)):
+        x, y = (torch.randn(3, length) for length in others)
+        got = session.run(None, {"x": x.numpy(), "y": y.numpy()})
+        for have, want in zip(got, model(x, y), strict=True):
+            np.testing.assert_allclose(have, want.numpy(), rtol=1e-5, atol=1e-5)

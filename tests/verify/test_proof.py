@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from torch import nn
 from onnxpert import targets
 from onnxpert.core.errors import UsageError
 from onnxpert.core.types import DimSpec, Verdict, Verified
-from onnxpert.verify import allowance, verify
+from onnxpert.verify import allowance, cases, verify
 
 ORT = targets.find("ort-cpu")
 BATCH = {"x": (torch.float32, ["batch", 4])}
@@ -44,12 +45,14 @@ def linear_file(write: Any, linear: nn.Linear) -> Path:
 
 
 def test_a_right_file_is_proven_at_other_sizes_and_values(
-    load: Any, linear: nn.Linear, linear_file: Path
+    load: Any, linear: nn.Linear, linear_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(cases, "_LARGER_SECONDS", math.inf)  # the first run is a cold one
     verified = verify(load(linear, x=torch.randn(2, 4)), linear_file, ORT)
     assert verified.proven
-    assert [row.case for row in verified.rows] == ["example", "batch=3", "other values", "batch=1"]
-    assert [dict(row.sizes) for row in verified.rows] == [{"batch": n} for n in (2, 3, 2, 1)]
+    tried = ["example", "batch=3", "other values", "batch=1", "batch=7"]
+    assert [row.case for row in verified.rows] == tried
+    assert [dict(row.sizes) for row in verified.rows] == [{"batch": n} for n in (2, 3, 2, 1, 7)]
     row = verified.rows[0]
     assert row.output == "y"
     assert row.max_abs is not None
@@ -81,7 +84,7 @@ def test_a_frozen_batch_fails_at_another_size_only(load: Any, write: Any) -> Non
     weights = {"zero": torch.tensor([0]), "n": torch.tensor(2.0)}
     path = write(frozen, BATCH, {"y": (torch.float32, [4])}, weights=weights)
     verified = verify(load(Mean(), x=torch.randn(2, 4)), path, ORT)
-    assert set(failures(verified)) == {"batch=1", "batch=3"}
+    assert set(failures(verified)) == {"batch=1", "batch=3", "batch=7"}
 
 
 def test_a_branch_that_was_frozen_fails_at_other_values(load: Any, write: Any) -> None:
@@ -306,7 +309,8 @@ def test_further_sizes_find_what_the_usual_ones_miss(load: Any, write: Any) -> N
     assert verify(loaded, path, ORT).proven
     assert failures(verify(loaded, path, ORT, sizes=[{"batch": 6}])).keys() == {"batch=6"}
     twice = verify(loaded, path, ORT, sizes=[{"batch": 1}])  # one of the usual ones
-    assert [row.case for row in twice.rows] == ["example", "batch=1", "batch=5", "other values"]
+    tried = ["example", "batch=1", "batch=5", "other values", "batch=13"]
+    assert [row.case for row in twice.rows] == tried
 
 
 def test_a_file_for_fewer_sizes_than_were_asked_fails(load: Any, write: Any) -> None:
@@ -361,7 +365,7 @@ def test_expressions_and_numbers_follow_the_symbols(load: Any, write: Any) -> No
     assert verified.proven, failures(verified)
     sizes = {(row.sizes["rows"], row.sizes["n"]) for row in verified.rows}
     assert {(3, 5), (5, 7), (1, 5), (3, 2)} <= sizes
-    assert len(verified.rows) == 2 * 7
+    assert len(verified.rows) == 2 * 9
 
 
 def test_an_exported_program_and_torchscript_are_references_too(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Any, TypeAlias
 
 from sympy import Ge, Gt, Le, Lt, Not
@@ -56,11 +56,23 @@ def keep_in_mind(truth: SymBool) -> None:
 
 def limits(captured: Captured) -> Iterator[Assumption]:
     """How far a size may go by what was assumed of it: `if n > 512` went one way."""
-    environment = environment_of(captured)
-    for guard in () if environment is None else environment.guards:
-        ordered = isinstance(guard.expr, (Lt, Le, Gt, Ge))
-        if ordered and len(guard.expr.free_symbols) == 1 and isinstance(guard.sloc, Place):
+    for guard in _placed(captured):
+        if isinstance(guard.expr, (Lt, Le, Gt, Ge)) and len(guard.expr.free_symbols) == 1:
             yield guard.expr, guard.sloc.frames
+
+
+def about_others(captured: Captured, symbols: Set[Any]) -> Iterator[Assumption]:
+    """What was assumed of sizes beside these, and that did not become numbers."""
+    environment = environment_of(captured)
+    for guard in _placed(captured):
+        own = guard.expr.free_symbols
+        if own.isdisjoint(symbols) and all(environment.replace(one).free_symbols for one in own):
+            yield guard.expr, guard.sloc.frames
+
+
+def _placed(captured: Captured) -> Iterator[Any]:
+    guards = getattr(environment_of(captured), "guards", ())
+    return (guard for guard in guards if isinstance(guard.sloc, Place))
 
 
 def environment_of(captured: Captured) -> Any:
@@ -87,10 +99,11 @@ def sizes_named(text: str, inputs: Iterable[tuple[str, Any]]) -> tuple[tuple[str
         (name, axis)
         for name, value in inputs
         for axis, size in enumerate(getattr(value, "shape", ()))
-        if words & {str(symbol) for symbol in _symbols(size)}
+        if words & {str(symbol) for symbol in symbols_of(size)}
     )
 
 
-def _symbols(size: Any) -> frozenset[Any]:
+def symbols_of(size: Any) -> frozenset[Any]:
+    """None of them, if it is a number."""
     node = getattr(size, "node", None)
     return frozenset() if node is None else frozenset(node.expr.free_symbols)

@@ -18,6 +18,8 @@ SHUFFLED = " (shuffled)"
 REPEATED = " (repeated values)"
 _FAR = (1031, 521, 263, 131)  # the first that the model takes
 _FAR_SECONDS = 2.0
+_TIMES = 3
+_LARGER_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,26 @@ def far(inputs: Inputs, name: str, seconds: float) -> Wish | None:
     ]
     ways = [way for size in sizes for way in _ways(inputs, {name: size})]
     return _resized(inputs, ways) if ways else None
+
+
+def larger(inputs: Inputs, seconds: float) -> Wish | None:
+    """All sizes a good deal larger at once, where that takes no time: a size that is frozen, or a
+    question that only small ones answer as the example does, shows itself."""
+    ladders = [_Ladder(name, inputs) for name in inputs.example]
+    apart: dict[str, int] = {}
+    scaled: dict[str, int] = {}
+    for ladder in ladders:
+        example = inputs.example[ladder.name]
+        size = next(
+            prime for prime in _primes_above(_TIMES * example) if prime not in apart.values()
+        )
+        if ladder.allows(size):
+            apart[ladder.name] = size
+        if ladder.allows(_TIMES * example):
+            scaled[ladder.name] = _TIMES * example
+    effort = math.prod(size / max(inputs.example[name], 1) for name, size in apart.items())
+    ways = [change for change in (apart, scaled) if change]
+    return _resized(inputs, ways) if ways and effort * seconds <= _LARGER_SECONDS else None
 
 
 def _asked(inputs: Inputs, name: str, size: int) -> bool:
@@ -148,7 +170,7 @@ def elsewhere(inputs: Inputs, case: Case, seconds: float) -> Iterator[Wish]:
 
 def _larger(inputs: Inputs, ladder: _Ladder, seconds: float) -> dict[str, int]:
     example = inputs.example[ladder.name]
-    threefold = next(_primes_above(3 * example))
+    threefold = next(_primes_above(_TIMES * example))
     slow = seconds * threefold / max(example, 1) > _FAR_SECONDS
     sizes = ladder.larger if slow or not ladder.allows(threefold) else (threefold,)
     return {ladder.name: sizes[0]} if sizes else {}

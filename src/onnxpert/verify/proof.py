@@ -263,8 +263,11 @@ class _Proof:
         return [cases.Wish((case,)) for case in self.turned]
 
     def _wishes_elsewhere(self, took: float) -> Iterator[cases.Wish]:
-        """The same sides at other sizes: where one was recorded it may have kept the example's."""
+        """All sizes larger; of branches the same sides, which may have kept the example's sizes."""
         if self.sides is None or not self.sides.branching:
+            larger = cases.larger(self.inputs, took)
+            if larger is not None and not self.allowance.is_spent:
+                yield larger
             return
         for case in (cases.example(self.inputs), *self.turned[:_MOST_TURNED]):
             large, small = cases.elsewhere(self.inputs, case, took)

@@ -19,7 +19,7 @@ from torch import fx
 from onnxpert.capture.alignment import align
 from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, fed, owner
-from onnxpert.capture.guards import assuming, guards_of, limits
+from onnxpert.capture.guards import about_others, assuming, guards_of, limits, symbols_of
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.capture.rolling.fit import Lengths, generalise
@@ -179,7 +179,16 @@ def replayed(
             (name, axis) for one in sizes for name, axis, _ in one.axes if axis is not None
         ),
     )
-    return None if frozen(again) else again
+    if frozen(again):
+        return None
+    return assuming(again, about_others(run, _symbols(given, sizes)))
+
+
+def _symbols(given: Mapping[str, Any], sizes: Sequence[Counted]) -> set[Any]:
+    """Of the sizes that are free again."""
+    axes = [(given[name], axis) for one in sizes for name, axis, _ in one.axes]
+    found = [value if axis is None else value.shape[axis] for value, axis in axes]
+    return {symbol for size in found for symbol in symbols_of(size)}
 
 
 def groupings(loaded: Loaded, axes: Sequence[Axis]) -> Iterator[tuple[Varying, ...]]:

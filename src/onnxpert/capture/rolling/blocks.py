@@ -19,6 +19,7 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from onnxpert.capture.flat import fed
 from onnxpert.capture.forking.size_choice import Sizes, resized
+from onnxpert.capture.guards import environment_of
 from onnxpert.capture.reasoning import example_sizes, has_quotient
 from onnxpert.capture.rolling import Record, elements_of, frozen, replayed, short
 from onnxpert.capture.rolling.trace import UnalikeError
@@ -75,6 +76,12 @@ def in_blocks(loaded: Loaded, captured: Captured, record: Record, whole: Record)
     if again is None or frozen(again) or _blocks(again) is not None:
         return None
     return dataclasses.replace(again, loaded=loaded)
+
+
+def holds_blocks(captured: Captured) -> bool:
+    """Whether it is right for one number of blocks of some size alone."""
+    environment = environment_of(captured)
+    return any(_holds_it(guard.expr) for guard in getattr(environment, "guards", ()))
 
 
 def _recorded(

@@ -164,6 +164,11 @@ def _held(graph: fx.Graph) -> Iterator[tuple[Any, int]]:
             yield environment.replace(expr), step
 
 
+def turns_once(captured: Captured) -> bool:
+    """Whether a loop in steps turned but once, and how often it does is a matter of sizes."""
+    return any(True for _ in _held(captured.root.graph))
+
+
 def split_axes(captured: Captured) -> Iterator[Axis]:
     """The dimensions that were split as often as goes: the number of parts is no size to torch.
 

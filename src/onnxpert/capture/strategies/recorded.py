@@ -30,8 +30,8 @@ from onnxpert.capture.rolling import (
     rolled,
     small,
 )
-from onnxpert.capture.rolling.blocks import in_blocks
-from onnxpert.capture.rolling.remainders import split_axes, with_rest
+from onnxpert.capture.rolling.blocks import holds_blocks, in_blocks
+from onnxpert.capture.rolling.remainders import split_axes, turns_once, with_rest
 from onnxpert.capture.rolling.stopping import stopped
 from onnxpert.capture.rolling.ties import Axis
 from onnxpert.capture.state import untouched
@@ -67,7 +67,7 @@ class Walker:
             captured = forked(loaded, self._impatiently, self._written)
         except LongLoopError as long:
             found = self._in_turns(loaded, long.axes, long.graph)
-            found = self._asked(loaded, long.axes, found) or self._written(loaded)
+            found = self._whole(loaded, self._asked(loaded, long.axes, found))
             return found or self._forked(loaded)
         except (GuardOnDataDependentSymNode, *_TANGLED):
             found = self._written(loaded) or stopped(loaded, self._heard)
@@ -79,7 +79,10 @@ class Walker:
             if found is None:
                 raise
             return found
-        return self._freed(loaded, captured) or captured
+        found = self._freed(loaded, captured)
+        if found is None and turns_once(captured):
+            found = self._written(loaded)
+        return found or captured
 
     def _freed(self, loaded: Loaded, captured: Captured) -> Captured | None:
         """The model with the sizes free again that one run took for numbers."""
@@ -90,13 +93,19 @@ class Walker:
             found = found or in_blocks(loaded, captured, self._plainly, self._forked)
             # Its branches, where it was recorded with them, are questions and no assumptions.
             is_plain = found is not None and not found.branches
-            return self._asked(loaded, cut, found, captured) if is_plain else found
+            found = self._asked(loaded, cut, found, captured) if is_plain else found
+            return found and self._whole(loaded, found)
         found = None
         if not any(branch.about_data for branch in captured.branches):
             found = self._in_turns(loaded, axes, graph)
         # As it was captured: a plain run knows no branches, and may stop at `int(n.item())`.
         found = found or rolled(loaded, axes, self._flatly, SHORT)
-        return self._asked(loaded, axes, found, captured) or self._written(loaded)
+        return self._whole(loaded, self._asked(loaded, axes, found, captured))
+
+    def _whole(self, loaded: Loaded, found: Captured | None) -> Captured | None:
+        """What was rolled, where that is all there is to roll; its lines know of every loop."""
+        is_whole = found is not None and not holds_blocks(found)
+        return found if is_whole else self._written(loaded) or found
 
     def _written(self, loaded: Loaded) -> Captured | None:
         found = written(loaded, self._with)
