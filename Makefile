@@ -21,7 +21,7 @@ ZOO_READY := $(VENV)/.ready-zoo
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv demo test check fmt docs new bench conformance mixtures flows releases targets precisions quantised hooks clean
+.PHONY: help venv demo test check fmt docs new bench conformance mixtures flows sizes releases targets precisions quantised hooks clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ mixtures: $(READY) ## random models in random dtypes, write docs/random-models.m
 
 flows: $(READY) ## random programs of branches and loops, write docs/random-programs.md; half an hour
 	$(PY) conformance/flows/run.py $(ARGS)
+
+sizes: $(READY) ## random programs of arithmetic with sizes, write docs/random-sizes.md; minutes
+	$(PY) conformance/sizes/run.py $(ARGS)
 
 releases: $(READY) ## try files in real older releases of ONNX Runtime, write docs/versions.md
 	$(PY) tools/try_releases.py 1.17 1.20 1.23 --opsets --work build/releases --write $(ARGS)

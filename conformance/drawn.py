@@ -1,10 +1,23 @@
-"""The file of a model that was drawn, as Python sees it."""
+"""A model that was drawn: its file as Python sees it, how its export ends, and how near its results are."""
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import numpy
+import torch
+
+import onnxpert
+from conformance.results import Outcome
+
+FURTHEST = 300  # characters of a reason
+_TOLERANCE = 1e-3
+
+Inputs = dict[str, torch.Tensor]
 
 
 def imported(file: Path) -> ModuleType:
@@ -14,3 +27,50 @@ def imported(file: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def without_file(
+    export: Callable[[], object], path: Path, unsaid: Callable[[onnxpert.Report], str]
+) -> tuple[Outcome, str] | None:
+    """How an export ended that gave no file, and why; None: there is one.
+
+    `unsaid` is what a refusal leaves out, "" when it says it all."""
+    try:
+        export()
+    except onnxpert.ExportError as error:
+        told = "; ".join(f"{f.rule}: {f.message}" for f in error.report.findings if f.blocks)
+        left = "a file was left behind" if path.exists() else unsaid(error.report)
+        return (Outcome.FAILED, f"{left}: {told}") if left else (Outcome.REFUSED, told)
+    except Exception as error:  # a bug of ours is a row as well
+        return Outcome.FAILED, in_words(error)
+    return None
+
+
+def no_line(report: onnxpert.Report, file: Path) -> str:
+    """What a refusal leaves out: a reason, or the line of the program that it is about."""
+    blocking = [finding for finding in report.findings if finding.blocks]
+    for finding in blocking:
+        where = finding.location
+        if where is None or Path(where.file).name != file.name:
+            return f"{finding.rule} names no line of the program"
+    return "" if blocking else "refused without a reason"
+
+
+def results(model: torch.nn.Module, inputs: Inputs) -> list[Any]:
+    return [numpy.asarray(value) for value in model(**cloned(inputs))]
+
+
+def cloned(inputs: Inputs) -> Inputs:
+    return {name: value.clone() for name, value in inputs.items()}
+
+
+def near(wanted: Sequence[Any], got: Sequence[Any]) -> bool:
+    return len(wanted) == len(got) and all(
+        want.shape == numpy.shape(have)
+        and numpy.allclose(want, have, rtol=_TOLERANCE, atol=_TOLERANCE)
+        for want, have in zip(wanted, got, strict=True)
+    )
+
+
+def in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:FURTHEST]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,17 @@ import onnx_ir as ir
 import torch
 
 import onnxpert
-from conformance.drawn import imported
+from conformance.drawn import (
+    FURTHEST,
+    Inputs,
+    cloned,
+    imported,
+    in_words,
+    near,
+    no_line,
+    results,
+    without_file,
+)
 from conformance.flows.drawing import Program, draw
 from conformance.results import Outcome
 from onnxpert.targets import find
@@ -20,12 +30,7 @@ from onnxpert.targets import find
 SIZES = (1, 2, 3, 5, 7, 11)
 _SCALES = ((1.0, 0.0), (0.3, 0.0), (1.0, 0.5), (2.0, 0.0), (1.0, -1.0), (0.5, 1.0), (9.0, 0.0))
 _COUNTS = ((1, 0, 2), (0, 1, 2), (2, 2, 0), (0, 0, 0), (-1, -3, 1), (1, 2, -2), (7, 40, 3))
-_TOLERANCE = 1e-3
 _NUDGES = 3
-_FURTHEST = 300  # characters of a reason
-
-Inputs = dict[str, torch.Tensor]
-Run = Callable[[dict[str, Any]], list[Any]]
 
 
 def attempt(seed: int) -> tuple[Outcome, str, str]:
@@ -49,30 +54,17 @@ def _exported(model: torch.nn.Module, program: Program, file: Path) -> tuple[Out
     path = file.with_suffix(".onnx")
     example = _example(program)
     try:
-        model(**_cloned(example))
+        model(**cloned(example))
     except Exception as error:  # whatever the program does wrong
-        return Outcome.IDLE, _told(error)
+        return Outcome.IDLE, in_words(error)
     sizes = {"x": {0: "n"}, "y": {0: "m"}, "t": None}
     shapes = {name: sizes[name] for name in program.inputs} if dynamic(program) else None
-    try:
-        onnxpert.export(model, (), path, kwargs=_cloned(example), dynamic_shapes=shapes)
-    except onnxpert.ExportError as error:
-        told = "; ".join(f"{f.rule}: {f.message}" for f in error.report.findings if f.blocks)
-        left = "a file was left behind" if path.exists() else _unsaid(error.report, file)
-        return (Outcome.FAILED, f"{left}: {told}") if left else (Outcome.REFUSED, told)
-    except Exception as error:  # a bug of ours is a row as well
-        return Outcome.FAILED, _told(error)
-    return _judged(model, program, path)
-
-
-def _unsaid(report: onnxpert.Report, file: Path) -> str:
-    """What a refusal leaves out: a reason, or the line of the program that it is about."""
-    blocking = [finding for finding in report.findings if finding.blocks]
-    for finding in blocking:
-        where = finding.location
-        if where is None or Path(where.file).name != file.name:
-            return f"{finding.rule} names no line of the program"
-    return "" if blocking else "refused without a reason"
+    without = without_file(
+        lambda: onnxpert.export(model, (), path, kwargs=cloned(example), dynamic_shapes=shapes),
+        path,
+        lambda report: no_line(report, file),
+    )
+    return without or _judged(model, program, path)
 
 
 def _judged(model: torch.nn.Module, program: Program, path: Path) -> tuple[Outcome, str]:
@@ -81,7 +73,7 @@ def _judged(model: torch.nn.Module, program: Program, path: Path) -> tuple[Outco
         run = find("ort-cpu").open(path)
         names = {str(value.name) for value in ir.load(path).graph.inputs}
     except Exception as error:  # whatever the runtime has to say
-        return Outcome.UNLOADABLE, _told(error)
+        return Outcome.UNLOADABLE, in_words(error)
     tried = 0
     for inputs in _others(program):
         wanted = _settled(model, inputs)
@@ -92,16 +84,16 @@ def _judged(model: torch.nn.Module, program: Program, path: Path) -> tuple[Outco
         try:
             got = run({name: value.numpy() for name, value in inputs.items() if name in names})
         except Exception as error:  # the same
-            return Outcome.UNLOADABLE, f"{words}: {_told(error)}"
-        if not _near(wanted, got):
-            return Outcome.WRONG, f"{words}: the model gives {wanted}, the file {got}"[:_FURTHEST]
+            return Outcome.UNLOADABLE, f"{words}: {in_words(error)}"
+        if not near(wanted, got):
+            return Outcome.WRONG, f"{words}: the model gives {wanted}, the file {got}"[:FURTHEST]
     return Outcome.RIGHT, f"{tried} inputs"
 
 
 def _settled(model: torch.nn.Module, inputs: Inputs) -> list[Any] | None:
     """The results, where torch has some which last digits do not move: there, no file can be judged."""
     try:
-        wanted = _results(model, inputs)
+        wanted = results(model, inputs)
     except Exception:  # the program is not made for these
         return None
     if not all(numpy.isfinite(value).all() for value in wanted):
@@ -115,23 +107,11 @@ def _settled(model: torch.nn.Module, inputs: Inputs) -> list[Any] | None:
             for name, value in inputs.items()
         }
         try:
-            if not _near(wanted, _results(model, moved)):
+            if not near(wanted, results(model, moved)):
                 return None
         except Exception:  # the same
             return None
     return wanted
-
-
-def _results(model: torch.nn.Module, inputs: Inputs) -> list[Any]:
-    return [numpy.asarray(value) for value in model(**_cloned(inputs))]
-
-
-def _near(wanted: list[Any], got: list[Any]) -> bool:
-    return len(wanted) == len(got) and all(
-        want.shape == numpy.shape(have)
-        and numpy.allclose(want, have, rtol=_TOLERANCE, atol=_TOLERANCE)
-        for want, have in zip(wanted, got, strict=True)
-    )
 
 
 def _example(program: Program) -> Inputs:
@@ -158,17 +138,9 @@ def _inputs(program: Program, rows: int, others: int, kind: int, dice: torch.Gen
     return {name: drawn[name] for name in program.inputs}
 
 
-def _cloned(inputs: Inputs) -> Inputs:
-    return {name: value.clone() for name, value in inputs.items()}
-
-
 def _sizes(inputs: Inputs) -> str:
     return ", ".join(f"{name} {list(value.shape)}" for name, value in inputs.items())
 
 
 def _told_values(inputs: Inputs) -> str:
     return ", ".join(f"{value.double().mean():.2f}" for value in inputs.values())
-
-
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_FURTHEST]

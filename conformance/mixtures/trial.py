@@ -14,7 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import onnxpert
-from conformance.drawn import imported
+from conformance.drawn import imported, in_words, without_file
 from conformance.mixtures.drawing import Drawn, draw, tensor
 from conformance.results import Outcome
 from onnxpert.targets import find
@@ -51,21 +51,17 @@ def attempt(seed: int) -> tuple[Outcome, str, str]:
 
 def _exported(model: torch.nn.Module, drawn: Drawn, file: Path) -> tuple[Outcome, str]:
     path = file.with_suffix(".onnx")
-    try:
-        onnxpert.export(
+    without = without_file(
+        lambda: onnxpert.export(
             model,
             tuple(value.clone() for value in drawn.inputs),
             path,
             dynamic_shapes="auto" if drawn.seed % 3 == 0 else None,
-        )
-    except onnxpert.ExportError as error:
-        left = "a file was left behind; " if path.exists() else ""
-        unsaid = left or _unsaid(error.report, drawn, file)
-        told = "; ".join(f"{f.rule}: {f.message}" for f in error.report.findings if f.blocks)
-        return (Outcome.FAILED, f"{unsaid}: {told}") if unsaid else (Outcome.REFUSED, told)
-    except Exception as error:  # a bug of ours is a row as well
-        return Outcome.FAILED, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    return _judged(model, drawn, path)
+        ),
+        path,
+        lambda report: _unsaid(report, drawn, file),
+    )
+    return without or _judged(model, drawn, path)
 
 
 def _unsaid(report: onnxpert.Report, drawn: Drawn, file: Path) -> str:
@@ -96,7 +92,7 @@ def _judged(model: torch.nn.Module, drawn: Drawn, path: Path) -> tuple[Outcome, 
         run = find("ort-cpu").open(path)
         names = [str(value.name) for value in ir.load(path).graph.inputs]
     except Exception as error:  # whatever the runtime has to say
-        return Outcome.UNLOADABLE, " ".join(str(error).split())[:300]
+        return Outcome.UNLOADABLE, in_words(error)
     chance = random.Random(-1 - drawn.seed)
     others = [
         tuple(
@@ -120,7 +116,7 @@ def _judged(model: torch.nn.Module, drawn: Drawn, path: Path) -> tuple[Outcome, 
         try:
             got = run({n: to_array(_plain(v)) for n, v in zip(names, read, strict=True)})
         except Exception as error:  # the same
-            return Outcome.UNLOADABLE, " ".join(str(error).split())[:300]
+            return Outcome.UNLOADABLE, in_words(error)
         if len(got) != len(results):
             return Outcome.WRONG, f"{len(got)} outputs for {len(results)}"
         for index, (want, have) in enumerate(zip(results, got, strict=True)):

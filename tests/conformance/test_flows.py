@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.flows import run
 from conformance.flows.drawing import draw
 from conformance.flows.grammar import PHRASES
-from conformance.flows.page import page
+from conformance.flows.run import STUDY
 from conformance.flows.trial import attempt
 from conformance.results import Outcome, Row
 
@@ -47,8 +46,8 @@ def test_some_of_them(seed: int) -> None:
 
 def test_a_run_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "page.md"
-    assert run.main(["--first=8", "--count=2", "--jobs=1", f"--out={out}"]) == 0
-    assert "| 2 | 2 | 0 | 0 | 0 | 0 | 0 |" in capsys.readouterr().out
+    assert STUDY.main(["--first=8", "--count=2", "--jobs=1", f"--out={out}"]) == 0
+    assert "| 2 | 2 | 0 | 0 | 0 | 0 |" in capsys.readouterr().out
     assert "Refused by rule: none." in out.read_text(encoding="utf-8")
 
 
@@ -58,7 +57,7 @@ def test_the_page_names_what_has_no_file() -> None:
         Row("flow", "mixed", False, 1, Outcome.REFUSED, "CTL405: a `number`; SHP201: fixed; x"),
         Row("flow", "mixed", False, 2, Outcome.IDLE, "IndexError: no"),
     ]
-    text = page(rows)
+    text = STUDY.written(rows)
     assert "| 3 | 1 | 1 | 0 | 0 | 0 | 1 |" in text
     assert "Refused by rule:" in text
     assert "CTL405 1" in text

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from conformance.mixtures import run
 from conformance.mixtures.drawing import DTYPES, draw, tensor
 from conformance.mixtures.library import library
-from conformance.mixtures.page import page
+from conformance.mixtures.run import STUDY
 from conformance.mixtures.trial import attempt
 from conformance.results import Outcome, Row
 
@@ -56,7 +55,7 @@ def test_some_of_them(first: int) -> None:
 
 def test_a_run_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "page.md"
-    assert run.main(["--first=0", "--count=2", "--jobs=1", f"--out={out}"]) == 0
+    assert STUDY.main(["--first=0", "--count=2", "--jobs=1", f"--out={out}"]) == 0
     assert "| seeds | right | refused |" in capsys.readouterr().out
     assert f"from {len(library())} operators of torch" in out.read_text(encoding="utf-8")
 
@@ -66,7 +65,7 @@ def test_the_page_names_what_has_no_file() -> None:
         Row("mixture", "mixed", False, 0, Outcome.RIGHT, "", "v0 = x  # float32[2]"),
         Row("mixture", "mixed", False, 1, Outcome.REFUSED, "OPS501: no", "v0 = x  # bool[2]"),
     ]
-    text = page(rows, 7)
+    text = STUDY.written(rows)
     assert "| 2 | 1 | 1 | 0 | 0 | 0 |" in text
     assert "- 1, refused: OPS501: no" in text
     assert "float32 1, bool 1" in text

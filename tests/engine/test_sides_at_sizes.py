@@ -181,7 +181,7 @@ class RowsAndSteps(torch.nn.Module):
         rows = [row.sum() for row in x]
         pieces = []
         for start in range(0, y.shape[1], 4):
-            pieces.append(y[:, start : start + 4].sum(1))
+            pieces.append(y[:, start : start + 4].sum(1))  # noqa: PERF401 (as people write)
         return torch.stack(rows), torch.stack(pieces)
 
 
@@ -189,9 +189,9 @@ class StepsAndSteps(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         thirds, quarters = [], []
         for start in range(0, x.shape[1], 3):
-            thirds.append(x[:, start : start + 3].sum(1))
+            thirds.append(x[:, start : start + 3].sum(1))  # noqa: PERF401 (the same)
         for start in range(0, y.shape[1], 4):
-            quarters.append(y[:, start : start + 4].sum(1))
+            quarters.append(y[:, start : start + 4].sum(1))  # noqa: PERF401 (the same)
         return torch.stack(thirds), torch.stack(quarters)
 
 
@@ -210,3 +210,63 @@ def test_two_loops_over_two_sizes(
         got = session.run(None, {"x": x.numpy(), "y": y.numpy()})
         for have, want in zip(got, model(x, y), strict=True):
             np.testing.assert_allclose(have, want.numpy(), rtol=1e-5, atol=1e-5)
+
+
+class CutOnOneSide(torch.nn.Module):
+    """What is assumed of two sizes on the side that a third decides."""
+
+    def forward(self, x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+        cut = z[: y.shape[0]] if x.shape[0] > 4 else z
+        return cut.unfold(0, 3, 1).sum(1), x + y.sum()
+
+
+class AllTogether(torch.nn.Module):
+    """A result as long as two sizes together, which the runtime has no kernel for."""
+
+    def forward(self, x: Tensor, z: Tensor) -> Tensor:
+        return torch.nn.functional.adaptive_avg_pool1d(z[None], sum(x.shape)) + x.sum()
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"), [(CutOnOneSide, ((3,), (7,), (5,))), (AllTogether, ((4, 6), (5,)))]
+)
+def test_none_of_it_is_frozen_in_silence(
+    kind: type[torch.nn.Module], sizes: tuple[tuple[int, ...], ...], tmp_path: Path
+) -> None:
+    model, path = kind().eval(), tmp_path / "m.onnx"
+    names = iter("abcdef")
+    shapes = tuple({axis: next(names) for axis in range(len(shape))} for shape in sizes)
+    example = tuple(torch.randn(shape) for shape in sizes)
+    try:
+        onnxpert.export(model, example, path, dynamic_shapes=shapes)
+    except onnxpert.ExportError as error:
+        told = [finding for finding in error.report.findings if finding.blocks]
+        assert {finding.rule for finding in told} <= {"SHP201", "SHP202"}
+        assert all(one.location and one.location.file == __file__ for one in told)
+        return
+    session = ort.InferenceSession(path)
+    for more in range(1, 6):
+        inputs = tuple(torch.randn([n + more * (5 - n) for n in shape]) for shape in sizes)
+        feeds = {
+            given.name: x.numpy() for given, x in zip(session.get_inputs(), inputs, strict=True)
+        }
+        got, want = session.run(None, feeds), model(*inputs)
+        for have, one in zip(got, want if isinstance(want, tuple) else (want,), strict=True):
+            np.testing.assert_allclose(have, one.numpy(), rtol=1e-4, atol=1e-5)
+
+
+class CutToAnother(torch.nn.Module):
+    def forward(self, x: Tensor, z: Tensor) -> Tensor:
+        return z[: x.shape[0]] * 2 + x.sum()
+
+
+@pytest.mark.parametrize("lengths", [(3, 7), (7, 3)])
+def test_auto_keeps_both_sizes_open(lengths: tuple[int, int], tmp_path: Path) -> None:
+    model, path = CutToAnother().eval(), tmp_path / "m.onnx"
+    example = tuple(torch.randn(length) for length in lengths)
+    onnxpert.export(model, example, path, dynamic_shapes="auto")
+    session = ort.InferenceSession(path)
+    for others in ((2, 9), (9, 2), (1, 1), (5, 5)):
+        x, z = (torch.randn(length) for length in others)
+        (got,) = session.run(None, {"x": x.numpy(), "z": z.numpy()})
+        np.testing.assert_allclose(got, model(x, z).numpy(), rtol=1e-4, atol=1e-5)

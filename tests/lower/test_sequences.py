@@ -48,6 +48,22 @@ def test_of_a_dynamic_size(name: str, opset: int) -> None:
     )
 
 
+# ONNX Runtime makes a slice of it, and there -1 is the last element.
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda n: torch.arange(n - 1, -1, -1),
+        lambda n: torch.arange(-n, 0),
+        lambda n: torch.arange(-1, n),
+        lambda n: torch.arange(n - 3, n),
+    ],
+    ids=["backwards", "from-the-end", "from-before", "the-last"],
+)
+def test_as_an_index(row: Callable[[int], torch.Tensor]) -> None:
+    others = [[torch.randn(n, 3)] for n in (2, 3, 8)]
+    assert_same(lambda x: x[row(x.shape[0])], X, dynamic=({0: "n"},), others=others)
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_of_a_known_size_is_a_constant(name: str) -> None:
     result = assert_same(lambda x: (ROWS[name](x.shape[0]), x + 1), X)

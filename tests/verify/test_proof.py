@@ -397,3 +397,11 @@ def test_time_ends_the_proof_but_not_before_two_sizes_and_values(
     verified = verify(load(linear, x=torch.randn(2, 4)), linear_file, ORT)
     assert [row.case for row in verified.rows] == ["example", "batch=3", "other values", "batch=1"]
     assert verified.proven
+
+
+def test_what_follows_from_a_size_is_a_size(load: Any, write: Any) -> None:
+    dims = {"x": (torch.float32, ["n", "10 - n"])}
+    path = write([node("Add", ["x", "x"], ["y"])], dims, {"y": dims["x"]})
+    verified = verify(load(lambda x: x + x, x=torch.randn(4, 6)), path, ORT)
+    assert verified.proven
+    assert all(row.sizes["n"] <= 10 for row in verified.rows)

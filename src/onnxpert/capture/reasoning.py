@@ -38,9 +38,10 @@ class Frugal(ShapeEnv):
         self._doubted: frozenset[str] = frozenset()
         # What a loop in steps turned once for: where it starts, and how far that goes.
         self.in_steps: dict[Expr, tuple[int, int]] = {}
-        self.ones: dict[
-            Expr, int
-        ] = {}  # sizes that the user wants to vary and are 1 in the example
+        # Sizes that the user wants to vary and are 1 in the example.
+        self.ones: dict[Expr, int] = {}
+        # What is only assumed on a way that other sizes take: those of a run that took it.
+        self.met_at: dict[Expr, dict[Expr, int]] = {}
 
     def spelled_out(self, expr: Expr) -> Expr:
         """In the sizes of the inputs, and of what the data decide; nothing is worked out anew."""
@@ -71,6 +72,12 @@ class Frugal(ShapeEnv):
     def assume(self, condition: Expr) -> None:
         """Holds in the example, and is neither proven nor solved."""
         _assume(self, condition)
+
+    def _set_replacement(self, a: Expr, tgt: Expr, *rest: Any) -> None:
+        """That `a + b` is 10 is an assumption, which a proof can break; no file has an input of
+        `10 - a`."""
+        if not _decreases(tgt):
+            super()._set_replacement(a, tgt, *rest)
 
     def doubts(self, condition: Expr) -> bool:
         """Whether it is a question rather than an assumption."""
@@ -156,6 +163,12 @@ def _evaluated(
     if known is not fallback and not environment._suppress_guards_tls():
         _assume(environment, expr if known else sympy.Not(expr))
     return sympy.sympify(known)
+
+
+def _decreases(expr: Expr) -> bool:
+    """Whether it is less, the more any of its sizes is."""
+    terms = [(term, by) for term, by in expr.as_coefficients_dict().items() if term.free_symbols]
+    return bool(terms) and all(by < 0 and term.is_Symbol for term, by in terms)
 
 
 def of_one_number(expr: Expr) -> bool | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from onnxpert.core.source import is_library
 from onnxpert.core.types import (
     Captured,
     Checked,
@@ -26,6 +25,7 @@ from onnxpert.engine.offers import (
     assumed_equal,
     doubted,
     is_but_one,
+    is_own,
     narrowed,
     taken_beyond,
     tie,
@@ -136,7 +136,7 @@ def _flows_otherwise(
 ) -> bool:
     """Whether it is wrong at a size that was asked for, or its branches or loops are."""
     captured = walk.captured
-    if any(asked_for(loaded, lowered, one.boundary) or _is_own(one) for one in crossed):
+    if any(asked_for(loaded, lowered, one.boundary) or is_own(one) for one in crossed):
         return True
     if taken_beyond(loaded, lowered, verified):
         return True
@@ -146,12 +146,6 @@ def _flows_otherwise(
     # Whichever way it flows: a sign may be a branch's doing, an order and last digits are not.
     settled = verified.sway is not None or all(_ORDERED & set(row.choices) for row in failed)
     return not crossed and not settled
-
-
-def _is_own(one: Crossed) -> bool:
-    """Whether it was the user's own line; of a library there may be much to write down."""
-    at = one.boundary.guard.location
-    return at is not None and at.file != "" and not is_library(at.file)
 
 
 def may_have_other_sides(captured: object, loaded: Loaded) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import sympy
 
+from onnxpert.core.source import is_library
 from onnxpert.core.types import (
     Boundary,
     Bounded,
@@ -80,6 +81,12 @@ def asked_for(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
     )
 
 
+def is_own(one: Crossed) -> bool:
+    """Whether it was the user's own line; of a library there may be much to write down."""
+    at = one.boundary.guard.location
+    return at is not None and at.file != "" and not is_library(at.file)
+
+
 def is_but_one(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
     """Whether a size of 1 is all that is beyond it, and was not meant: what torch calls DYNAMIC is at
     least 2, while who names a dimension means every size."""
@@ -95,13 +102,14 @@ def is_but_one(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
 def doubted(
     captured: object, loaded: Loaded, lowered: Lowered, crossed: Sequence[Crossed]
 ) -> frozenset[str]:
-    """Assumptions that do not hold at sizes the user wants, to be asked about in another capture."""
+    """Assumptions that do not hold at sizes the user wants, or of the user's own lines: to be asked
+    about in another capture."""
     if not isinstance(captured, Captured) or loaded.thorough:
         return frozenset()
     wanted = [
         one.boundary.assumed
         for one in crossed
-        if captured.left_open or asked_for(loaded, lowered, one.boundary)
+        if captured.left_open or is_own(one) or asked_for(loaded, lowered, one.boundary)
     ]
     fresh = frozenset(wanted) - loaded.doubted - {""}
     return fresh if len(loaded.doubted | fresh) <= _MOST_DOUBTED else frozenset()

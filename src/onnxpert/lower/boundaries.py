@@ -17,6 +17,7 @@ _UNSAID = ("ToFloat", "Identity")
 _SAID = {"TruncToInt": "int", "OpaqueUnaryFn_": "", "FloorToInt": "floor", "CeilToInt": "ceil"}
 _MOST_TRIED = 6
 _MOST_NEAR = 4  # more
+_MOST_PAIRS = 6
 _MOST = 48
 _FAR = 1024  # from the example's size: so far one is looked for at which it does not hold
 _LARGEST = 4096  # a size beyond this is tried near the example's only: the run may cost a lot
@@ -33,19 +34,36 @@ def boundaries(
     violations: list[list[dict[str, int]]] = [[] for _ in assumed]
     tried: set[tuple[tuple[str, int], ...]] = set()
     for most, violated in ((_MOST_TRIED, _smallest), (_MOST_TRIED + _MOST_NEAR, _nearest)):
-        for own, (expr, _) in zip(violations, assumed, strict=True):
-            for sizes in violated(expr, environment) if len(tried) < most else ():
+        for own, (expr, _, hints) in zip(violations, assumed, strict=True):
+            for sizes in violated(expr, hints) if len(tried) < most else ():
                 named = {names[symbol]: size for symbol, size in sizes.items()}
                 key = tuple(sorted(named.items()))
                 if key not in tried and len(tried) < most:
                     tried.add(key)
                     own.append(named)
+    if captured.branches:
+        _add_pairs(violations)
     return tuple(
         Boundary(sizes, told, condition, guard.expr)
-        for own, (expr, guard) in zip(violations, assumed, strict=True)
+        for own, (expr, guard, _) in zip(violations, assumed, strict=True)
         for told, condition in [_told(expr, guard, names)]
         for sizes in own or [{}]
     )
+
+
+def _add_pairs(violations: list[list[dict[str, int]]]) -> None:
+    """Two at once: what one of them assumes may be of a side that the other decides."""
+    alone = [list(own) for own in violations]
+    pairs = (
+        (own, {**one, **other})
+        for (own, ours), (_, theirs) in itertools.permutations(
+            zip(violations, alone, strict=True), 2
+        )
+        for one, other in zip(ours[-1:], theirs[:1], strict=False)
+        if one.keys().isdisjoint(other)
+    )
+    for own, sizes in itertools.islice(pairs, _MOST_PAIRS):
+        own.append(sizes)
 
 
 def _told(expr: Expr, guard: Guard, names: Mapping[Expr, str]) -> tuple[Guard, Expr]:
@@ -77,7 +95,7 @@ def witnesses(
     captured: Captured, names: Mapping[Expr, str], environment: Any
 ) -> tuple[Mapping[str, int], ...]:
     """Where sizes have to fit (`n` a square, `h` a multiple of 7): others that do, up and down."""
-    assumed = [expr for expr, _ in _assumptions(captured, names, environment)]
+    assumed = [expr for expr, *_ in _assumptions(captured, names, environment)]
     fussy = [expr for expr in assumed if expr.atoms(sympy.Function) or isinstance(expr, sympy.Eq)]
     symbols = sorted({s for expr in fussy for s in expr.free_symbols}, key=str)
     hints = {s: _hint(environment, s) for s in symbols}
@@ -99,13 +117,17 @@ def witnesses(
 
 def _assumptions(
     captured: Captured, names: Mapping[Expr, str], environment: Any
-) -> Iterator[tuple[Expr, Guard]]:
+) -> Iterator[tuple[Expr, Guard, Mapping[Expr, int]]]:
+    """Each with the sizes at which it was made: the example's, or what takes a branch there."""
     if environment is None:
         return
+    met_at = getattr(environment, "met_at", {})
     for raw, guard in zip(environment.guards, captured.guards, strict=False):
         expr = environment.replace(raw.expr)
         if expr.free_symbols and expr.free_symbols <= names.keys():
-            yield expr, guard
+            hints = {symbol: _hint(environment, symbol) for symbol in expr.free_symbols}
+            elsewhere = met_at.get(raw.expr, {})
+            yield expr, guard, hints | {s: n for s, n in elsewhere.items() if s in names}
 
 
 def _shown(condition: Expr) -> str:
@@ -119,23 +141,25 @@ def _shown(condition: Expr) -> str:
     return text
 
 
-def _smallest(expr: Expr, environment: Any) -> Iterator[dict[Expr, int]]:
+def _smallest(expr: Expr, hints: Mapping[Expr, int]) -> Iterator[dict[Expr, int]]:
     """The smallest; and of what is rounded, which may hold and not hold by turns, the nearest to the
     example's size too: a file that is right at the one need not be at the other."""
     kinds = (False, True) if _is_rounded(expr) else (False,)
-    yield from _violations(expr, _with_its_limit(expr), environment, kinds)
+    yield from _violations(expr, _with_its_limit(expr), hints, kinds)
 
 
-def _nearest(expr: Expr, environment: Any) -> Iterator[dict[Expr, int]]:
-    """Those next to the example's, be it the limit itself."""
-    yield from _violations(expr, expr, environment, (True,))
+def _nearest(expr: Expr, hints: Mapping[Expr, int]) -> Iterator[dict[Expr, int]]:
+    """Those next to the example's: the limit itself, where both may come to the same, and beyond."""
+    yield from _violations(expr, expr, hints, (True,))
+    beyond = _with_its_limit(expr)
+    if beyond is not expr:
+        yield from _violations(expr, beyond, hints, (True,))
 
 
 def _violations(
-    expr: Expr, looked_for: Expr, environment: Any, nearest_first: Sequence[bool]
+    expr: Expr, looked_for: Expr, hints: Mapping[Expr, int], nearest_first: Sequence[bool]
 ) -> Iterator[dict[Expr, int]]:
-    hints = {symbol: _hint(environment, symbol) for symbol in expr.free_symbols}
-    for symbol in sorted(hints, key=str):
+    for symbol in sorted(expr.free_symbols, key=str):
         hint = hints[symbol]
         near = np.arange(max(hint - _FAR, 1), hint + _FAR)
         sizes = np.union1d(np.arange(1, _LARGEST + 1), near)

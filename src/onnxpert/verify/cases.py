@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,9 @@ _FAR = (1031, 521, 263, 131)  # the first that the model takes
 _FAR_SECONDS = 2.0
 _TIMES = 3
 _LARGER_SECONDS = 1.0
+_QUICK_SECONDS = 0.05
+_MIXTURES = 6
+_FEWEST_MIXED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,18 @@ def larger(inputs: Inputs, seconds: float) -> Wish | None:
     return _resized(inputs, ways) if ways and effort * seconds <= _LARGER_SECONDS else None
 
 
+def mixed(inputs: Inputs, seconds: float) -> Iterator[Wish]:
+    """Sizes drawn for all symbols at once, for a model that is quick: what one assumes on a side that
+    another decides shows itself nowhere else."""
+    ladders = [_Ladder(name, inputs) for name in inputs.example]
+    varying = [ladder for ladder in ladders if ladder.larger or ladder.smaller]
+    if len(varying) < _FEWEST_MIXED or seconds > _QUICK_SECONDS:
+        return
+    chance = random.Random(0)
+    for _ in range(_MIXTURES):
+        yield _resized(inputs, [{ladder.name: ladder.drawn(chance) for ladder in varying}])
+
+
 def _asked(inputs: Inputs, name: str, size: int) -> bool:
     low, high = inputs.asked.get(name, (1, None))
     return low <= size and (high is None or size <= high)
@@ -165,7 +181,8 @@ def elsewhere(inputs: Inputs, case: Case, seconds: float) -> Iterator[Wish]:
     for changes in (large, small):
         together = {name: size for change in changes for name, size in change.items()}
         ways = [together, *changes] if len(changes) > 1 else changes
-        yield Wish(tuple(_moved(inputs, case, change) for change in ways if change))
+        moved = (_moved(inputs, case, change) for change in ways if change)
+        yield Wish(tuple(one for one in moved if inputs.exist(one.sizes)))
 
 
 def _larger(inputs: Inputs, ladder: _Ladder, seconds: float) -> dict[str, int]:
@@ -252,6 +269,8 @@ def _resized(inputs: Inputs, changes: list[dict[str, int]]) -> Wish:
     ways = []
     for change in changes:
         sizes = inputs.resized(change)
+        if not inputs.exist(sizes):
+            continue
         name = ", ".join(f"{symbol}={sizes[symbol]}" for symbol in change)
         ways.append(Case(name, sizes, Values.SHUFFLED))
         ways.append(Case(name + REPEATED, sizes, Values.REPEATED))
@@ -265,7 +284,7 @@ class _Ladder:
         self.name = name
         low, self._upper = inputs.ranges.get(name, (1, None))
         self._lower = max(low, 1)  # an empty tensor proves nothing
-        example = inputs.example[name]
+        example = self._example = inputs.example[name]
         primes = list(itertools.islice(_primes_above(example), 5))
         larger = [primes[0], 2 * example, 3 * example, example + 1]
         if self._upper is not None and self._upper < 4 * example:  # a far bound may be far too far
@@ -283,6 +302,11 @@ class _Ladder:
     def sizes(self) -> tuple[int, ...]:
         """One after the other until one is free: primes, which are a factor of nothing, first."""
         return tuple(dict.fromkeys((*self._primes, *self.larger, *self.smaller)))
+
+    def drawn(self, chance: random.Random) -> int:
+        """One of the small sizes, or one about the example's."""
+        near = (self._example // 2, self._example, 2 * self._example + 1, 3 * self._example)
+        return chance.choice(self._chosen([1, 2, 3, 5, 8, *near], self.allows))
 
     def _chosen(self, sizes: list[int], wanted: Callable[[int], bool]) -> tuple[int, ...]:
         return tuple(dict.fromkeys(size for size in sizes if wanted(size) and self.allows(size)))

@@ -135,6 +135,12 @@ class Inputs:
             sizes |= {seen: count + new, own: min(count, window.most)}
         return sizes
 
+    def exist(self, sizes: Mapping[str, int]) -> bool:
+        """Whether all that follows from these are sizes: `10 - batch` is none for every batch."""
+        dims = (dim for bound in self.bound for dim in bound.dims if isinstance(dim, str))
+        known = (dim for dim in dims if all(name in sizes for name in symbols(dim)))
+        return all(evaluate(dim, sizes) >= 0 for dim in known)
+
     def full_windows(self) -> dict[str, int]:
         """Sizes at which every window of a cache has let something go."""
         found: dict[str, int] = {}

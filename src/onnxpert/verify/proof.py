@@ -264,15 +264,22 @@ class _Proof:
 
     def _wishes_elsewhere(self, took: float) -> Iterator[cases.Wish]:
         """All sizes larger; of branches the same sides, which may have kept the example's sizes."""
+        if self.allowance.is_spent:
+            return
         if self.sides is None or not self.sides.branching:
             larger = cases.larger(self.inputs, took)
-            if larger is not None and not self.allowance.is_spent:
+            if larger is not None:
                 yield larger
-            return
+        else:
+            yield from self._sides_elsewhere(self.sides, took)
+        if self.wanted or self.sides is not None:  # something is assumed, or decided, by sizes
+            yield from cases.mixed(self.inputs, took)
+
+    def _sides_elsewhere(self, sides: Sides, took: float) -> Iterator[cases.Wish]:
         for case in (cases.example(self.inputs), *self.turned[:_MOST_TURNED]):
             large, small = cases.elsewhere(self.inputs, case, took)
             yield large
-            if not self.sides.all_elsewhere:
+            if not sides.all_elsewhere:
                 yield small
 
     def _note_sides(self, case: Case, leaves: Sequence[Any]) -> None:

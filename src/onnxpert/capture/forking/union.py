@@ -12,6 +12,7 @@ from onnxpert.capture.forking.runs import Run
 from onnxpert.capture.forking.weaving import Loom, Scope
 from onnxpert.capture.guards import guards_of
 from onnxpert.capture.reads import conditions_at
+from onnxpert.capture.reasoning import example_sizes
 from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.core.source import location
 from onnxpert.core.types import Branch, Captured, Done, Loaded, Precondition, Read, replace
@@ -61,6 +62,11 @@ def _learn(environment: Any, explorer: Explorer) -> None:
     questions = {asked.question.condition for run in runs for asked in run.asked}
     guards = {guard.expr: guard for run in runs for guard in run.environment.guards}
     counts = Counter(guard for run in runs for guard in {g.expr for g in run.environment.guards})
+    for run in reversed(runs[1:]):
+        sizes = {symbol: int(size) for symbol, size in example_sizes(run.environment).items()}
+        environment.met_at |= {guard.expr: sizes for guard in run.environment.guards}
+    for guard in runs[0].environment.guards:
+        environment.met_at.pop(guard.expr, None)
     for expr, guard in guards.items():
         asked = {expr, ~expr} & questions
         if counts[expr] == len(runs) and (not asked or asked & set(explorer.unexplored)):

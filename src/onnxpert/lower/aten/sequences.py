@@ -59,9 +59,19 @@ def _range(
         if values.numel() <= _LARGEST:
             return op.const(values)
     if whole:
-        bounds = (op.scalar(value, torch.int64) for value in (start, end, step))
-        return op.cast(_described(op, op.Range(*bounds)), dtype)
+        return op.cast(_described(op, _whole(op, start, end, step)), dtype)
     return _fractional(op, start, end, step, dtype)
+
+
+def _whole(op: Emitter, start: Operand, end: Operand, step: Operand) -> ir.Value:
+    """ONNX Runtime makes a slice of a gather from a range, and to a slice -1 is the last element:
+    what may be negative is no bound of the range itself."""
+    first, last, by = (op.scalar(value, torch.int64) for value in (start, end, step))
+    if not isinstance(step, int) or step < 0:
+        return op.Neg(op.Range(op.Neg(first), op.Neg(last), op.Neg(by)))
+    if not isinstance(start, int) or start < 0:
+        return op.Add(first, op.Range(op.scalar(0, torch.int64), op.Sub(last, first), by))
+    return op.Range(first, last, by)
 
 
 def _fractional(

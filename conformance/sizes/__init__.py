@@ -1,0 +1,1 @@
+"""Random programs of arithmetic with sizes: `make sizes`, docs/random-sizes.md."""

@@ -1,0 +1,117 @@
+"""One random program of sizes: exported as a user would, compared with torch at every size that its file claims."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy
+import onnx_ir as ir
+import torch
+
+import onnxpert
+from conformance.drawn import (
+    FURTHEST,
+    Inputs,
+    cloned,
+    imported,
+    in_words,
+    near,
+    no_line,
+    results,
+    without_file,
+)
+from conformance.results import Outcome
+from conformance.sizes.drawing import Program, draw
+from conformance.sizes.grammar import INPUTS
+from onnxpert.targets import find
+
+# Of a, b, c and d.
+_SIZES = (
+    (1, 1, 1, 1), (1, 4, 2, 3), (4, 1, 3, 2), (2, 2, 2, 2), (3, 5, 7, 11), (5, 3, 4, 6), (7, 7, 7, 7),
+    (8, 12, 4, 16), (9, 2, 1, 13), (13, 11, 6, 5), (2, 17, 9, 4), (6, 6, 1, 1), (16, 9, 12, 10),
+    (1, 13, 8, 9),
+)  # fmt: skip
+_RANGE = "onnxpert.dim."
+
+
+def attempt(seed: int) -> tuple[Outcome, str, str]:
+    """How the export of a seed's program ends, why, and the program itself."""
+    program = draw(seed)
+    with tempfile.TemporaryDirectory(prefix="sizes-") as directory, torch.no_grad():
+        file = Path(directory) / f"sizes_{seed}.py"
+        file.write_text(program.source, encoding="utf-8")
+        torch.manual_seed(seed)
+        model = imported(file).Program().eval()
+        outcome, detail = _exported(model, program, file)
+    return outcome, detail, program.source
+
+
+def _exported(model: torch.nn.Module, program: Program, file: Path) -> tuple[Outcome, str]:
+    path = file.with_suffix(".onnx")
+    example = _inputs(program, program.example)
+    named = {name: dict(enumerate(INPUTS[name])) for name in program.inputs}
+    shapes = "auto" if program.seed % 3 == 0 else named
+    without = without_file(
+        lambda: onnxpert.export(model, (), path, kwargs=cloned(example), dynamic_shapes=shapes),
+        path,
+        lambda report: no_line(report, file),
+    )
+    return without or _judged(model, program, path)
+
+
+def _judged(model: torch.nn.Module, program: Program, path: Path) -> tuple[Outcome, str]:
+    """The file against torch, by means of its own: at all sizes that both are made for."""
+    try:
+        run, file = find("ort-cpu").open(path), ir.load(path)
+    except Exception as error:  # whatever the runtime has to say
+        return Outcome.UNLOADABLE, in_words(error)
+    names = {str(value.name) for value in file.graph.inputs}
+    tried = 0
+    for sizes in (dict(zip("abcd", each, strict=True)) for each in _SIZES):
+        inputs = _inputs(program, sizes)
+        try:
+            wanted = results(model, inputs)
+        except Exception:  # the program is not made for these
+            continue
+        if not all(numpy.isfinite(want).all() for want in wanted) or not _claims(file, inputs):
+            continue
+        tried += 1
+        try:
+            got = run({name: value.numpy() for name, value in inputs.items() if name in names})
+        except Exception as error:  # the same
+            return Outcome.UNLOADABLE, f"at {sizes}: {in_words(error)}"
+        if not near(wanted, got):
+            said = f"at {sizes}: the model gives {wanted}, the file {got}"
+            return Outcome.WRONG, said[:FURTHEST]
+    return Outcome.RIGHT, f"{tried} sizes"
+
+
+def _claims(file: ir.Model, inputs: Inputs) -> bool:
+    """Whether the file says that it takes these sizes: a number is that number, a name one size
+    wherever it stands and in its range, and `2*batch` follows from names."""
+    told: dict[str, int] = {}
+    wanted: list[tuple[str, int]] = []
+    for value in file.graph.inputs:
+        sizes = inputs[str(value.name)].shape
+        for dim, size in zip(value.shape or (), sizes, strict=True):
+            word = str(dim if isinstance(dim, int) else dim.value)
+            wanted.append((word, size))
+            if word.isidentifier():
+                told.setdefault(word, size)
+    if any(eval(word, {}, told) != size for word, size in wanted):
+        return False
+    return all(_in_range(file.metadata_props.get(_RANGE + name), told[name]) for name in told)
+
+
+def _in_range(said: str | None, size: int) -> bool:
+    low, _, high = (said or "..").partition("..")
+    return int(low or 0) <= size <= int(high or size)
+
+
+def _inputs(program: Program, sizes: dict[str, int]) -> Inputs:
+    dice = torch.Generator().manual_seed(program.seed)
+    return {
+        name: torch.randn(*(sizes[axis] for axis in INPUTS[name]), generator=dice)
+        for name in program.inputs
+    }
