@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from tests.lower.same import assert_same
 
@@ -28,6 +29,9 @@ DYNAMIC = ({0: "a", 1: "b"}, {0: "a", 1: "b"})
         lambda x, y: torch.stack([x, y, x], 1),
         lambda x, y: torch.stack([x, y], -1),
         lambda x, y: torch.stack([x[0, 0], y[0, 0]]),
+        lambda x, y: pad_sequence([x, y[:1], torch.cat([y, y])], batch_first=True),
+        lambda x, y: pad_sequence([x[:1, 0], y[:, 0]], padding_value=-1, padding_side="left"),
+        lambda x, y: pad_sequence([x[x[:, 0] > 0], y[y[:, 0] > 0]], padding_value=0.5),
         lambda x, y: torch.hstack([x, y]),
         lambda x, y: torch.hstack([x[0], y[0]]),
         lambda x, y: torch.hstack([x[0, 0], y[0]]),

@@ -9,7 +9,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
@@ -78,9 +78,9 @@ class Deeds:
         self._begun: set[str] = set()  # what was given an empty container, for others to fill
 
     @property
-    def assigned(self) -> bool:
-        """Whether an attribute of a module was given a value."""
-        return bool(self._assigned)
+    def assigned(self) -> Collection[str]:
+        """The attributes of modules that were given a value."""
+        return self._assigned.keys()
 
     def note(self, deed: Deed, what: str, at: Location | None, *, guessed: bool = False) -> None:
         key = (deed, what, at.file if at else "", at.line if at else 0)

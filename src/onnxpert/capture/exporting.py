@@ -56,7 +56,7 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
         outputs=lambda values: (values, names),
         prefix="model.",
     )
-    written = dict.fromkeys((*changes.attributes, *_assigned(said), *result.written))
+    written = dict.fromkeys((*changes.attributes, *_assigned(said, deeds), *result.written))
     done = deeds.done(list(written), changes.owners)
     return replace(  # type: ignore[no-any-return]
         result,
@@ -67,11 +67,14 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
     )
 
 
-def _assigned(said: Sequence[warnings.WarningMessage]) -> list[str]:
-    """The attributes that torch.export saw being assigned: it puts them back before we could look."""
+def _assigned(said: Sequence[warnings.WarningMessage], deeds: Deeds) -> list[str]:
+    """The attributes that torch.export saw being assigned: it puts them back before we could look.
+
+    Where a list has grown meanwhile, it counts on by one and names whatever comes after it, too."""
     text = "\n".join(str(warning.message) for warning in said)
     lists = re.findall(r"tensor attributes? (self\..*?) (?:was|were) assigned", text)
-    return [name.removeprefix("self.model.") for names in lists for name in names.split(", ")]
+    named = [name.removeprefix("self.model.") for names in lists for name in names.split(", ")]
+    return [name for name in named if name in deeds.assigned]
 
 
 def _example(leaf: InputLeaf) -> Any:

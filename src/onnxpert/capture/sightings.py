@@ -23,6 +23,7 @@ from onnxpert.capture.answering import answered
 from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.entering import tensor_names
 from onnxpert.capture.flat import Flat, classes, fed, fed_copies, owner
+from onnxpert.capture.handing_on import HandingOn, marked
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.pools import pools_at_once
@@ -90,7 +91,7 @@ def with_sightings(captured: Captured, blockers: Sequence[Blocker] = ()) -> Capt
         captured,
         reads=(*captured.reads, *reads),
         seen=(*others, *refusals(captured)),
-        done=(*captured.done, *done),
+        done=marked((*captured.done, *done), seen.handed_on),
         written=(*captured.written, *assigned),
         answer=seen.answer,
     )
@@ -175,7 +176,9 @@ def _watched(loaded: Loaded, whole: Collection[Any]) -> Sights:
         sights.answer = answered(lambda: flat(*values), sights.formats)
         sights.others += _objects(loaded, flat.classes)
         if deeds.assigned or any(one.sight is Sight.WRITE for one in sights.others):
+            again = stack.enter_context(HandingOn(module, deeds.assigned))
             flat(*sights.entered(loaded))  # `if self.best is None or score > self.best`
+            sights.handed_on = again.names
     sights.written = (*changes.attributes, *deeds.advanced)
     sights.done = deeds.done(changes.attributes, changes.owners)
     if sights.done or sights.written or any(one.sight is Sight.WRITE for one in sights.others):
@@ -191,6 +194,7 @@ class Sights:
         self.others: list[Sighting] = []
         self.done: tuple[Done, ...] = ()
         self.written: tuple[str, ...] = ()
+        self.handed_on: frozenset[str] = frozenset()  # of these, what no call leaves to the next
         self.answer: Answer | None = None
         self.formats: set[torch.dtype] = set()  # floating ones
         self.sizes = OpenSizes()

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from onnxpert.core import belongings
+from onnxpert.core.dice import dice_kept
 from onnxpert.core.storages import storage
 
 
@@ -27,7 +28,8 @@ def untouched(module: object, *, buffers: bool = False, code: bool = True) -> It
     to it, what it does to the variables of the user's code and, on request, to buffers."""
     changes = Changes()
     if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
-        yield changes
+        with dice_kept():
+            yield changes
         return
     before = [(name, part, snapshot(part)) for name, part in module.named_modules()]
     held = belongings.of_model(module)
@@ -39,7 +41,8 @@ def untouched(module: object, *, buffers: bool = False, code: bool = True) -> It
     held_by = (*module.parameters(), *module.buffers())
     contents = [(t, t.data) for t in held_by if t.layout is torch.strided]
     try:
-        yield changes
+        with dice_kept():  # runs that are compared have to draw the same
+            yield changes
     finally:
         for name, part, seen in before:
             for key in restore(part, seen):
@@ -85,9 +88,10 @@ def restore(part: Any, before: dict[str, Any]) -> Iterator[str]:
         del now[key]
         yield key
     for key, (value, copied) in before.items():
-        if now.get(key, _MISSING) is not value:
+        if (found := now.get(key, _MISSING)) is not value:
             now[key] = value
-            yield key
+            if not _alike(found, value if copied is None else copied):
+                yield key
         if copied is not None and not _same(value, copied):
             names = _rewritten(value, copied) if key in _TABLES else [key]
             _refill(value, copied)
@@ -106,6 +110,17 @@ def _same(value: Any, copied: Any) -> bool:
     if isinstance(value, list):
         return all(a is b for a, b in zip(value, copied, strict=True))
     return bool(value == copied)
+
+
+def _alike(found: Any, value: Any) -> bool:
+    """Whether it is the same, or holds the same: torch.export puts copies of containers back."""
+    if found is value or type(found) is not type(value):
+        return found is value
+    if isinstance(value, (list, tuple)) and len(found) == len(value):
+        return all(map(_alike, found, value))
+    if isinstance(value, dict) and found.keys() == value.keys():
+        return all(_alike(found[key], value[key]) for key in value)
+    return False
 
 
 def _refill(value: Any, copied: Any) -> None:

@@ -15,6 +15,7 @@ from onnxpert.load.cache_shapes import cache_wishes
 from onnxpert.load.dims import HINT, Misfit, read_dim, root_size
 from onnxpert.load.input_names import aliases, check_names, unknown_input
 from onnxpert.load.inputs import Branch, Inputs, Leaf, leaves_of
+from onnxpert.load.misnamed import meant
 
 SEQUENCES = (list, tuple)
 
@@ -45,6 +46,11 @@ class Wishes:
         agreed = self._agreed(spec, int(leaf.value.shape[axis]), where)
         self.dims.setdefault(leaf.name, {})[axis] = agreed
 
+    def could_be(self, spec: DimSpec, size: int) -> bool:
+        """Whether a dimension of this size contradicts nothing that has that name."""
+        known = self._named.get(spec.name)
+        return known is None or known[1] == root_size(spec, size)
+
     def scalar(self, leaf: Leaf, spec: DimSpec) -> None:
         self.scalars[leaf.name] = self._agreed(spec, leaf.value, f"`{leaf.path}`")
 
@@ -55,10 +61,15 @@ class Wishes:
         value = root_size(spec, size)
         first, known, place = self._named.setdefault(spec.name, (spec, value, where))
         if value != known:
-            message = f"`{spec.name}` is {known} at {place} and {value} at {where}"
-            help = "one name means one size: give them two names, or an example where they agree"
-            self.problem("conflicting-spec", message, help)
-            return DimSpec(asked=spec.asked)
+            # Those that agree among themselves stay tied: else each seems to fix the others.
+            apart = replace(spec, name=f"{spec.name}_{value}")
+            if apart.name not in self._named:
+                message = f"`{spec.name}` is {known} at {place} and {value} at {where}"
+                help = (
+                    "one name means one size: give them two names, or an example where they agree"
+                )
+                self.problem("conflicting-spec", message, help)
+            return self._agreed(apart, size, where)
         if (spec.lower, spec.upper) != (first.lower, first.upper):
             if (spec.lower, spec.upper) != (None, None) != (first.lower, first.upper):
                 message = f"`{spec.name}` has one range at {place} and another at {where}"
@@ -169,6 +180,7 @@ def _by_name(shapes: Mapping[Any, Any], request: Request, inputs: Inputs, wishes
             _leaf(wish, renamed[key], inputs, wishes)
         elif wish is not None:
             wishes.problems.append(unknown_input("dynamic_shapes", key, request, inputs))
+            meant(wish, inputs.leaves, wishes)
 
 
 def _known(inputs: Inputs) -> dict[Any, Leaf | Branch]:
@@ -208,13 +220,14 @@ def _node(wish: Any, node: Leaf | Branch, inputs: Inputs, wishes: Wishes) -> Non
 
 def _mapping(wish: Mapping[Any, Any], node: Branch, inputs: Inputs, wishes: Wishes) -> None:
     children = dict(zip(node.keys, node.children, strict=True))
-    for key, inner in wish.items():
+    for key, inner in sorted(wish.items(), key=lambda item: item[0] not in children):
         if key in children:
             _node(inner, children[key], inputs, wishes)
         elif inner is not None:
             message = f"`{node.path}` has no {key!r}, which {wishes.spelling} names"
             known = ", ".join(repr(known) for known in children) or "nothing"
             wishes.problem("unknown-input", message, f"it has {known}; {_advice(inputs)}")
+            meant(inner, list(leaves_of(node)), wishes)
 
 
 def _sequence(wish: Any, node: Branch, inputs: Inputs, wishes: Wishes) -> None:
@@ -296,12 +309,14 @@ def _axes(request: Request, inputs: Inputs, wishes: Wishes) -> None:
         return
     renamed = aliases(request, inputs, {})
     known = _known(inputs)
-    for name, wish in request.dynamic_axes.items():
+    known |= renamed
+    for name, wish in sorted(request.dynamic_axes.items(), key=lambda item: item[0] not in known):
         if name in request.output_names and name not in renamed:
             continue  # sizes of outputs follow from those of the inputs
-        node = renamed.get(name, known.get(name))
+        node = known.get(name)
         if node is None:
             wishes.problems.append(unknown_input("dynamic_axes", name, request, inputs))
+            meant(wish, inputs.leaves, wishes)
         elif isinstance(node, Leaf) and node.is_tensor and isinstance(wish, SEQUENCES):
             for axis in wish:
                 axis_dim(axis, "", node, wishes)

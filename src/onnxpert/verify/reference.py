@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -14,6 +14,7 @@ from typing import Any, Self, TypeAlias
 import numpy
 import torch
 
+from onnxpert.core.dice import dice_kept
 from onnxpert.core.dress import dressed_as, undressed
 from onnxpert.core.fast_paths import without_fast_paths
 from onnxpert.core.flatten import flatten_outputs
@@ -220,7 +221,7 @@ class Reference:
             torch.compiler.set_stance(self._stance),
             warnings.catch_warnings(action="ignore"),  # the user has met them at their own calls
             torch.random.fork_rng(),
-            _dice_kept(),
+            dice_kept(),
             torch.no_grad(),
         ):
             _sow(seed)
@@ -283,17 +284,6 @@ def _sow(seed: int) -> None:
         torch.cuda.manual_seed_all(seed)
     random.seed(seed)
     numpy.random.seed(seed % 2**32)
-
-
-@contextmanager
-def _dice_kept() -> Iterator[None]:
-    """Python's and NumPy's own generators are as they were afterwards."""
-    pythons, numpys = random.getstate(), numpy.random.get_state()
-    try:
-        yield
-    finally:
-        random.setstate(pythons)
-        numpy.random.set_state(numpys)
 
 
 def _copied(leaf: Output) -> Output:

@@ -163,6 +163,7 @@ class Done:
     what: str  # the function that was called, the name that was written
     location: Location | None
     guessed: bool = False  # read from the source: nobody saw it happen there
+    handed_on: bool = False  # of an attribute: each call writes it, and reads it after that
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
-"""Several tensors into one: cat, stack and their kin, and the grids made of several."""
+"""Several tensors into one: cat, stack, pad_sequence and their kin, and the grids made of several."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -43,6 +44,25 @@ def cat(op: Emitter, tensors: Sequence[ir.Value], dim: int = 0) -> ir.Value:
 def stack(op: Emitter, tensors: Sequence[ir.Value], dim: int = 0) -> ir.Value:
     axis = dim % (op.rank(tensors[0]) + 1)
     return joined(op, [op.unsqueeze(x, axis) for x in tensors], axis)
+
+
+@lowering(aten.pad_sequence.default)
+def pad_sequence(
+    op: Emitter,
+    sequences: Sequence[ir.Value],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> ir.Value:
+    lengths = [op.shape(x)[0] for x in sequences]
+    longest: Size = functools.reduce(torch.sym_max, lengths)
+    rows = []
+    for x, length in zip(sequences, lengths, strict=True):
+        missing = (0, longest - length) if padding_side == "right" else (longest - length, 0)
+        row = padded(op, x, [missing] + [(0, 0)] * (op.rank(x) - 1), value=padding_value)
+        rows.append(op.describe(row, (longest, *op.shape(x)[1:])))
+    axis = 0 if batch_first else 1
+    return joined(op, [op.unsqueeze(row, axis) for row in rows], axis)
 
 
 @lowering(aten.hstack.default)

@@ -9,6 +9,7 @@ from typing import Any
 
 from onnxpert.core.types import (
     Captured,
+    DimSpec,
     Guard,
     Hit,
     InputKind,
@@ -63,8 +64,9 @@ def frozen_dimension(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Not repaired: the number stands in the model's own code.
     """
-    for name, axis, asked, size in _frozen(captured):
-        guard = _freezing(captured, size)
+    told: set[tuple[str, Location | None]] = set()  # several may carry one name
+    for name, axis, spec, size in _frozen(captured):
+        asked, guard = spec.asked, _freezing(captured, size)
         if axis is None:
             yield Hit(
                 f"the input {name} was asked to vary, but the model fixes it to {int(size)}",
@@ -76,22 +78,39 @@ def frozen_dimension(captured: Captured) -> Iterator[Hit]:
                 severity=None if asked else Severity.INFO,
             )
             continue
-        told = f"axis {axis} of input {name}"
+        which = f"axis {axis} of input {name}"
         fixed = f"the model fixes it to {int(size)}"
         cure = _partner(captured.loaded, name, axis) or (
             f"{_cure(guard, name, axis)}, or leave axis {axis} out of the dynamic shapes"
         )
         assumed = guard.location if guard else (captured.loaded.source if captured.loaded else None)
         for at in _refused(captured, name, axis) or [assumed]:
+            if _is_looped(captured, at) or (spec.name, at) in told:
+                continue
+            if spec.name:
+                told.add((spec.name, at))
             yield Hit(
-                f"{told} was asked to be dynamic, but {fixed}"
+                f"{which} was asked to be dynamic, but {fixed}"
                 if asked
-                else f"{told} cannot vary: {fixed}",
+                else f"{which} cannot vary: {fixed}",
                 at=at,
                 help=cure if asked else "nothing is to be done unless it should vary",
                 notes=(f"the run assumed {_told(captured, guard)}",) if guard else (),
                 severity=None if asked else Severity.INFO,
             )
+
+
+def _is_looped(captured: Captured, at: Location | None) -> bool:
+    """Whether a scout alone took the size for a number, where Python goes round so often or decides
+    by it: whatever else stops the capture, that is in a file as a loop or a branch."""
+    if captured.strategy != "scout" or at is None:
+        return False
+    asked = (one.location for one in captured.seen if one.sight is Sight.QUESTION)
+    return any(place is not None and _line(place) == _line(at) for place in asked)
+
+
+def _line(at: Location) -> tuple[str, int]:
+    return at.file, at.line
 
 
 def _refused(captured: Captured, name: str, axis: int) -> list[Location | None]:
@@ -145,21 +164,21 @@ def _partner(loaded: Loaded | None, name: str, axis: int) -> str:
     )
 
 
-def _frozen(captured: Captured) -> Iterator[tuple[str, int | None, bool, Any]]:
+def _frozen(captured: Captured) -> Iterator[tuple[str, int | None, DimSpec, Any]]:
     leaves = {leaf.name: leaf for leaf in captured.loaded.leaves} if captured.loaded else {}
     placeholders = [node for node in captured.root.graph.nodes if node.op == "placeholder"]
     taken = {entry.name for entry in captured.inputs if entry.kind is InputKind.USER}
     for name, given in leaves.items():  # torch.export leaves out a number that it has fixed
         if given.scalar is not None and name not in taken:
-            yield name, None, given.scalar.asked, given.value
+            yield name, None, given.scalar, given.value
     for entry, node in zip(captured.inputs, placeholders, strict=True):
         leaf = leaves.get(entry.name) if entry.kind is InputKind.USER else None
         if leaf is not None and leaf.scalar is not None and _is_number(node.meta["val"]):
-            yield entry.name, None, leaf.scalar.asked, node.meta["val"]
+            yield entry.name, None, leaf.scalar, node.meta["val"]
         for axis, spec in leaf.dims if leaf else ():
             size = node.meta["val"].shape[axis]
             if _is_number(size):
-                yield entry.name, axis, spec.asked, size
+                yield entry.name, axis, spec, size
 
 
 def _is_number(size: Any) -> bool:
@@ -175,22 +194,24 @@ def _freezing(captured: Captured, size: Any) -> Guard | None:
     found = [guard for guard in captured.guards if symbol & set(guard.symbols)]
     equalities = [guard for guard in found if guard.expr.startswith("Eq(")]
     fixing = [guard for guard in equalities if _fixes(captured, guard, symbol)]
-    # That two sizes are one says nothing of how large they are.
-    fixed = [guard for guard in fixing if not _TIE.fullmatch(guard.expr)]
-    return next(iter(fixed or fixing or equalities or found), None)
-
-
-_TIE = re.compile(r"Eq\(([a-z]\w*), ([a-z]\w*)\)")
+    return next(iter(fixing or equalities or found), None)
 
 
 def _tied(captured: Captured, symbols: set[str]) -> set[str]:
-    """The sizes that a run took to be the same as one of these."""
-    ties = [set(tie.groups()) for g in captured.guards if (tie := _TIE.fullmatch(g.expr))]
-    found: set[str] = set()
-    while found != symbols:
-        found = symbols
-        symbols = symbols.union(*(tie for tie in ties if tie & symbols))
-    return symbols
+    """With those that a run took to be as large, or to be more by as much: that says nothing of how
+    large they are."""
+    equations = [g for g in captured.guards if g.expr.startswith("Eq(") and len(g.symbols) > 1]
+    while True:
+        broken = [g for g in equations if symbols & {*g.symbols} and _fixes(captured, g, symbols)]
+        tied = {
+            other
+            for guard in broken
+            for other in set(guard.symbols) - symbols
+            if not _fixes(captured, guard, symbols | {other})
+        }
+        if not tied:
+            return symbols
+        symbols = symbols | tied
 
 
 def _fixes(captured: Captured, guard: Guard, symbols: set[str]) -> bool:

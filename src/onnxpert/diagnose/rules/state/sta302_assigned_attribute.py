@@ -17,7 +17,8 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
 
     ## Why it matters
     The assignment is Python and is not in the file. If a later call reads it, the file differs
-    from the model; the proof calls the model twice to find out.
+    from the model; the proof calls the model twice to find out. Where every call assigns it before
+    it reads it, as layers do that take a mean off and put it back, it is only information.
 
     ## Example
     ```python
@@ -27,7 +28,7 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
     class Keeps(torch.nn.Module):
         def forward(self, x):
             self.last = x * 2
-            return self.last + 1
+            return x + 1
 
 
     model = Keeps().eval()
@@ -41,8 +42,7 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
 
     class Returns(torch.nn.Module):
         def forward(self, x):
-            last = x * 2
-            return last + 1, last
+            return x + 1, x * 2
 
 
     model = Returns().eval()
@@ -52,14 +52,23 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Not repaired: nothing is wrong unless a later call reads it, which is an error of its own.
     """
-    places = {done.what: done.location for done in captured.done if done.deed is Deed.ATTRIBUTE}
+    done = {done.what: done for done in captured.done if done.deed is Deed.ATTRIBUTE}
+    source = captured.loaded.source if captured.loaded else None
     for name in captured.written:
-        source = captured.loaded.source if captured.loaded else None
-        at = places.get(name) or source
+        kept = done.get(name)
+        at = kept.location if kept is not None and kept.location is not None else source
+        handed_on = kept is not None and kept.handed_on
+        # A library's caches are nothing for its users to do about; that they matter is an error.
+        is_quiet = handed_on or (at is not None and is_library(at.file))
         yield Hit(
             f"forward assigns self.{name.rpartition('.')[2]}, and the file leaves that out",
             at=at,
-            help="return it as an output if it is a result; nothing to do if it is a cache",
-            # A library's caches are nothing for its users to do about; that they matter is an error.
-            severity=Severity.INFO if at is not None and is_library(at.file) else None,
+            help=_HANDED_ON if handed_on else _KEPT,
+            severity=Severity.INFO if is_quiet else None,
         )
+
+
+_KEPT = "return it as an output if it is a result; nothing to do if it is a cache"
+_HANDED_ON = (
+    "nothing to do if only forward reads it, which assigns it first; else return it as an output"
+)

@@ -1,0 +1,159 @@
+"""What follows from one blocker, or from nothing at all, is no finding of its own."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+from onnxpert.capture.exporting import exported
+from onnxpert.core.types import Request
+from onnxpert.load import load
+
+
+def loud(model: nn.Module, args: tuple[Any, ...], **options: Any) -> list[str]:
+    """The rules of the errors and warnings."""
+    report = onnxpert.diagnose(model.eval(), args, **options)
+    return [each.rule for each in report.findings if each.severity != "info"]
+
+
+class Reversible(nn.Module):
+    """Keeps a mean from the call that takes it off to the one that puts it back."""
+
+    def forward(self, x: Tensor, back: bool = False) -> Tensor:
+        if back:
+            return x + self.mean
+        self.mean = x.mean(1, keepdim=True)
+        return x - self.mean
+
+
+class Forecaster(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.around, self.layer = Reversible(), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.around(self.layer(self.around(x)), back=True)
+
+
+def test_what_a_forward_hands_on_to_itself_is_no_warning() -> None:
+    report = onnxpert.diagnose(Forecaster().eval(), (torch.randn(2, 4),))
+    assert report.ok
+    assert [(each.rule, each.severity) for each in report.findings] == [("STA302", "info")]
+
+
+class Running(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.level = torch.zeros(())
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.level = 0.9 * self.level + x.mean()
+        return x * 2
+
+
+def test_what_is_read_before_it_is_written_stays_a_warning() -> None:
+    assert loud(Running(), (torch.randn(2, 4),)) == ["STA302"]
+
+
+class Grows(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.history: list[Tensor] = []
+        self.layer = nn.Conv1d(3, 3, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.history.append(x)
+        return self.layer(x)
+
+
+def test_a_list_that_grows_is_all_that_torch_export_saw_assigned() -> None:
+    loaded = load(Request(Grows().eval(), (torch.randn(1, 3, 5),)))
+    assert exported(loaded, "torch.export", strict=False).written == ("history",)
+
+
+class Forced(nn.Module):
+    """Its two recurrences draw what they go on with, each in every run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.zeros(x.shape[0], 3)
+        for t in range(x.shape[1]):
+            h = self.cell(x[:, t] if random.random() < 0.5 else h, h)
+        return h
+
+
+def test_runs_that_are_compared_draw_the_same() -> None:
+    args, before = (torch.randn(2, 6, 3),), random.getstate()
+    assert "SHP201" not in loud(Forced(), args, dynamic_shapes=({0: "batch"},))
+    assert random.getstate() == before
+
+
+class Pair(nn.Module):
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        return batch["user"] + batch["city"]
+
+
+def test_a_misnamed_input_fixes_nobody_else() -> None:
+    batch = {"user": torch.randn(3, 2), "city": torch.randn(3, 2)}
+    spec = {"batch": {"town": {0: "b"}, "user": {0: "b"}}}
+    assert loud(Pair(), (batch,), dynamic_shapes=spec) == ["INP101"]
+
+
+class Fixed(nn.Module):
+    def forward(self, image: Tensor) -> Tensor:
+        return image.reshape(3, 2)
+
+
+def test_the_only_input_is_meant_by_whatever_name() -> None:
+    rules = loud(Fixed(), (torch.randn(3, 2),), dynamic_axes={"picture": {0: "batch"}})
+    assert rules == ["INP101", "SHP201"]
+
+
+class Join(nn.Module):
+    def forward(self, query: Tensor, text: Tensor, mask: Tensor) -> Tensor:
+        joined = torch.cat([query, text * mask], 1)
+        return torch.linalg.eigvals(joined[:, :2, None] * joined[:, None, :2])
+
+
+def test_a_name_of_two_sizes_is_said_once_and_fixes_nothing() -> None:
+    args = (torch.randn(2, 3), torch.randn(2, 5), torch.ones(2, 5))
+    spec = ({1: "n"}, {1: "n"}, {1: "n"})
+    assert loud(Join(), args, dynamic_shapes=spec) == ["INP106", "OPS501"]
+
+
+class Iterates(nn.Module):
+    def forward(self, query: Tensor, text: Tensor, mask: Tensor) -> Tensor:
+        joined = torch.cat([query, text]) * torch.cat([query, mask])
+        return joined.sum() + len({int(t): 1.0 for t in text})
+
+
+def test_a_size_is_fixed_where_it_is_taken_for_a_number() -> None:
+    args = (torch.randn(3), torch.randn(5), torch.randn(5))
+    report = onnxpert.diagnose(Iterates(), args, dynamic_shapes=({0: "q"}, {0: "t"}, {0: "t"}))
+    found = [each.location for each in report.findings if each.rule == "SHP201"]
+    assert ["for t in text" in place.code for place in found if place] == [True]
+
+
+class Steps(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.zeros(x.shape[0], 3)
+        for t in range(x.shape[1]):
+            h = self.cell(x[:, t], h)
+        return h + len(set(x.flatten().tolist()))
+
+
+def test_a_loop_over_a_size_is_no_blocker_beside_another() -> None:
+    rules = loud(Steps(), (torch.randn(2, 4, 3),), dynamic_shapes=({1: "steps"},))
+    assert rules
+    assert "SHP201" not in rules
