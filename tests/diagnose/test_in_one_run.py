@@ -143,3 +143,17 @@ def test_what_the_model_itself_raises_is_not_blamed_on_the_line_a_capture_stoppe
     (found,) = [each for each in report.findings if each.severity is onnxpert.Severity.ERROR]
     assert found.location is not None
     assert found.location.code.endswith("# raises")
+
+
+class TakesThree(nn.Module):
+    def forward(self, x: Tensor, scale: float, shift: Tensor) -> Tensor:
+        if x.shape[0] > 1:
+            x = x + shift
+        return torch.linalg.eigvals(x * scale)
+
+
+@pytest.mark.parametrize("extra", [(), (2.0,), (2.0, torch.ones(3), torch.ones(3))])
+def test_what_an_example_that_does_not_fit_hides_is_found_too(extra: tuple[Any, ...]) -> None:
+    report = onnxpert.diagnose(TakesThree(), (torch.randn(3, 3), *extra))
+    found = [each.rule for each in report.findings if each.severity == "error"]
+    assert found == ["INP104", "OPS501"]

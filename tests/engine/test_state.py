@@ -217,3 +217,26 @@ def test_misuse_of_the_runner(tmp_path: Path) -> None:
 def test_a_bad_level_is_misuse() -> None:
     with pytest.raises(UsageError, match="state"):
         onnxpert.diagnose(nn.Linear(3, 2), (torch.randn(2, 3),), state="keep")
+
+
+class Counts(torch.nn.Module):
+    """Its count is a tensor, and no buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = torch.zeros(1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return x / self.calls
+
+
+def test_a_tensor_that_is_no_buffer_is_named_where_it_is_changed_and_left_as_it_was() -> None:
+    model = Counts().eval()
+    report = onnxpert.diagnose(model, (torch.randn(3),))
+    (found,) = report.findings
+    assert found.rule == "STA301"
+    assert found.location is not None
+    assert found.location.code == "self.calls += 1"
+    assert float(model.calls) == 0
+    assert onnxpert.diagnose(model, (torch.randn(3),), state="io").ok

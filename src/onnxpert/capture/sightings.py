@@ -33,6 +33,7 @@ from onnxpert.capture.size_refusals import refusals
 from onnxpert.capture.state import untouched
 from onnxpert.capture.surroundings import module_paths
 from onnxpert.capture.unwritten import Unwritten, tensors
+from onnxpert.core.belongings import held_tensors
 from onnxpert.core.bodies import FunctionCall, is_custom, qualified
 from onnxpert.core.calls import calls
 from onnxpert.core.number_formats import formats
@@ -204,7 +205,7 @@ class Sights:
         self._decided: set[int] = set()  # storages of which the inputs, or chance, decide
         self._owners: dict[int, tuple[InputKind, str]] = {}
         named = tensor_names(module)
-        for tensor in (*module.parameters(), *module.buffers()) if module is not None else ():
+        for tensor in held_tensors(module) if module is not None else ():
             if (key := storage_if_any(tensor)) is not None and id(tensor) in named:
                 self._owners[key] = named[id(tensor)]
         self._given: list[list[Any]] = []  # kept, so that nothing else comes to lie in their memory

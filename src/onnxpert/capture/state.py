@@ -34,8 +34,9 @@ def untouched(module: object, *, buffers: bool = False, code: bool = True) -> It
     before = [(name, part, snapshot(part)) for name, part in module.named_modules()]
     held = belongings.of_model(module)
     variables = belongings.of_code(module) if code else []
+    kinds = (*module.buffers(), *(tensor for _, tensor in belongings.plain_tensors(module)))
     # Quantised ones cannot all be copied, and nothing writes to them.
-    plain = [b for b in module.buffers() if not b.is_quantized] if buffers else []
+    plain = [b for b in kinds if not b.is_quantized] if buffers else []
     kept = [(b, b._version, b.detach().clone()) for b in plain]
     # `weight.data = ...` leaves the tensor and changes what is in it, which its storage tells.
     held_by = (*module.parameters(), *module.buffers())

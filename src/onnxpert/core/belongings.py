@@ -15,6 +15,7 @@ from functools import partial
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from onnxpert.core.flatten import is_tensor
 from onnxpert.core.source import ownership
 
 _CONTAINERS = (dict, list, set, deque, OrderedDict, defaultdict, Counter)
@@ -34,6 +35,21 @@ class Change:
     name: str  # `encoder.cache.keys`
     owner: type | None  # the class that has the attribute
     attribute: str
+
+
+def plain_tensors(model: Any) -> Iterator[tuple[str, Any]]:
+    """The tensors that modules hold as attributes, which are neither parameters nor buffers."""
+    for path, part in model.named_modules():
+        for name, value in vars(part).items():
+            if is_tensor(value):
+                yield f"{path}.{name}" if path else name, value
+
+
+def held_tensors(model: Any) -> Iterator[Any]:
+    """All the tensors that modules hold by themselves."""
+    yield from (tensor for _, tensor in plain_tensors(model))
+    yield from model.parameters()
+    yield from model.buffers()
 
 
 class Table:

@@ -34,6 +34,7 @@ from onnxpert.engine.again import (
 from onnxpert.engine.behind import behind
 from onnxpert.engine.chance import condoned
 from onnxpert.engine.clock import Clock, Progress
+from onnxpert.engine.completed import completed
 from onnxpert.engine.fitting import (
     LOWER_OPSET,
     absence,
@@ -142,7 +143,7 @@ def _walked(walk: Walk, path: Path, keep: bool, action: Action) -> Report:
     walk.weights = wished(request, keep)
     with walk.clock.stage("load"):
         loaded: Loaded | None
-        loaded, filling = with_values(load(request), walk.weights)
+        loaded, filling = with_values(completed(load(request), request), walk.weights)
         loaded = replace(loaded, whole=walk.plugins.whole, keeps_nan=holds_nan(loaded))
     walk.learn(filling)
     variables = of_code(loaded.module)  # which every call of the model may change, a proof's too

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpert.core.belongings import plain_tensors
 from onnxpert.core.types import Captured, Hit, InputKind, Severity
 from onnxpert.diagnose.fixpoint import settles
 from onnxpert.diagnose.flow import Change, changes, reaches_output
@@ -14,9 +15,10 @@ from onnxpert.diagnose.rule import rule
 def changed_buffer(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Finds buffers and parameters that `forward` writes to. If the result depends on them it is an
-    error; if nothing reads them, a warning that the update is not in the file. A write that gives
-    the same every time (`self.weight.data *= self.mask`) is only told of: the file holds its result.
+    Finds buffers, parameters and other tensors of modules that `forward` writes to in place. If the
+    result depends on them it is an error; if nothing reads them, a warning that the update is not in
+    the file. A write that gives the same every time (`self.weight.data *= self.mask`) is only told
+    of: the file holds its result.
 
     ## Why it matters
     An ONNX file has no memory: it would give the answer of the first call for ever.
@@ -59,16 +61,28 @@ def changed_buffer(captured: Captured) -> Iterator[Hit]:
     Not repaired by itself, for it changes the signature: `state="io"` makes the buffer an input and
     an output of the file, and `onnxpert.Stateful` feeds it back.
     """
+    held = _attributes(captured)
     for change in changes(captured):
-        if change.kind in (InputKind.USER, InputKind.CONSTANT):
+        if change.kind is InputKind.USER:
             continue
+        if change.kind is InputKind.CONSTANT and change.name not in held:
+            continue  # made in forward itself, or nobody's
         if change.name.endswith("num_batches_tracked"):  # a count for training, said there
             continue
         yield from _hits(captured, change)
 
 
+def _attributes(captured: Captured) -> frozenset[str]:
+    """Tensors that are neither parameters nor buffers, and that modules hold all the same."""
+    module = captured.loaded.module if captured.loaded else None
+    module = getattr(module, "__self__", module)
+    named = plain_tensors(module) if hasattr(module, "named_modules") else ()
+    return frozenset(name for name, _ in named)
+
+
 def _hits(captured: Captured, change: Change) -> Iterator[Hit]:
-    what, index = f"{change.kind.value} {change.name}", change.position
+    kind = "tensor" if change.kind is InputKind.CONSTANT else change.kind.value
+    what, index = f"{kind} {change.name}", change.position
     matters = index is not None and reaches_output(captured, index)
     if index is not None and matters and settles(captured, index):
         yield Hit(
