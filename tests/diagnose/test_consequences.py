@@ -157,3 +157,15 @@ def test_a_loop_over_a_size_is_no_blocker_beside_another() -> None:
     rules = loud(Steps(), (torch.randn(2, 4, 3),), dynamic_shapes=({1: "steps"},))
     assert rules
     assert "SHP201" not in rules
+
+
+class Likely(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.distributions.Normal(x, x.abs() + 1).log_prob(x)
+
+
+def test_what_distributions_check_of_their_own_accord_is_no_branch_of_the_models() -> None:
+    report = onnxpert.diagnose(Likely(), (torch.randn(3),))
+    assert report.ok
+    assert not report.findings
+    assert torch.distributions.Distribution._validate_args is __debug__

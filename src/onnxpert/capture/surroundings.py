@@ -76,6 +76,20 @@ def exporting() -> Iterator[None]:
 
 
 @contextmanager
+def unchecked_distributions() -> Iterator[None]:
+    """Distributions that take what they are given: each check is a branch on data, and its other side
+    an error, of which two or three for every draw in a loop are more than can be followed."""
+    from torch.distributions import Distribution
+
+    checked = Distribution._validate_args
+    Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        Distribution.set_default_validate_args(checked)
+
+
+@contextmanager
 def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
     """Everything that has to be on while the model runs."""
     from torch._dispatch.python import enable_python_dispatcher
@@ -86,6 +100,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(quotients_as_they_are())
         stack.enter_context(without_fast_paths())
         stack.enter_context(plain_kernels())
+        stack.enter_context(unchecked_distributions())
         stack.enter_context(open_lengths())
         stack.enter_context(divided_at_once())
         stack.enter_context(divisions_asked())
