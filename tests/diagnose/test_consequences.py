@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from typing import Any
 
 import torch
@@ -169,3 +170,19 @@ def test_what_distributions_check_of_their_own_accord_is_no_branch_of_the_models
     assert report.ok
     assert not report.findings
     assert torch.distributions.Distribution._validate_args is __debug__
+
+
+class Leaves(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[0] > 1:
+            sys.exit(3)
+        return x
+
+
+def test_a_model_that_ends_the_process_is_an_error_at_its_line() -> None:
+    report = onnxpert.diagnose(Leaves(), (torch.randn(3),))
+    (found,) = report.findings
+    assert found.rule == "INP112"
+    assert "sys.exit(3)" in found.message
+    assert found.location is not None
+    assert found.location.code == "sys.exit(3)"

@@ -35,6 +35,10 @@ def owner(model: Any) -> torch.nn.Module | None:
     return found if isinstance(found, torch.nn.Module) else None
 
 
+class LeavingError(RuntimeError):
+    """The model ends the process that it runs in."""
+
+
 class Structure:
     """What came out of a call, apart from its values. torch.export puts a module's own attributes
     back as they were, so this is kept beside it."""
@@ -84,7 +88,11 @@ class Flat(torch.nn.Module):
     def forward(self, *values: Any) -> tuple[Any, ...]:
         args, kwargs = self.arguments(values)
         model = getattr(self.model, self._method) if self._method else self.model
-        result = model(*args, **kwargs)
+        try:
+            result = model(*args, **kwargs)
+        except SystemExit as leaving:  # which would be the end of whoever asks
+            told = f"it ends the process, as sys.exit({leaving.code!r}) does"
+            raise LeavingError(told).with_traceback(leaving.__traceback__) from None
         outputs = flatten_outputs(result)
         self._structure.names = tuple(name for name, _ in outputs)
         self._structure.dropped = tuple(dropped_outputs(result))
