@@ -19,6 +19,8 @@ from onnxpert.capture.devices import at_home
 from onnxpert.capture.evaluation import with_lasting_chance
 from onnxpert.capture.first_call import after_first_call
 from onnxpert.capture.flat import Flat, fed_copies, owner
+from onnxpert.capture.identities import own_identities
+from onnxpert.capture.kinds import own_types
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.quantised.box import UnreadQuantisedError
 from onnxpert.capture.quantised.training import ObservingError
@@ -98,7 +100,8 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
 
 def _run(strategy: Strategy, loaded: Loaded) -> Captured:
     """Again wherever a size was made a number that can stay a size."""
-    with Numbers().watching():
+    root = owner(loaded.module) if strategy.runs else None
+    with own_types(root), own_identities(root), Numbers().watching():
         while True:
             try:
                 return _whole(strategy.run(loaded))

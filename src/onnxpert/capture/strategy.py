@@ -23,12 +23,17 @@ class Strategy:
     rung: int
     run: Callable[[Loaded], Captured]  # raises whatever the model or torch raises
     takes: Callable[[Loaded], bool] = runs_as_python  # the kinds of model it is meant for
+    runs: bool = True  # the model's own Python, whose bytecode others read
 
 
 def strategy(
-    name: str, *, rung: int, takes: Callable[[Loaded], bool] = runs_as_python
+    name: str,
+    *,
+    rung: int,
+    takes: Callable[[Loaded], bool] = runs_as_python,
+    runs: bool = True,
 ) -> Callable[[Callable[[Loaded], Captured]], Strategy]:
     def decorate(run: Callable[[Loaded], Captured]) -> Strategy:
-        return Strategy(name, rung, run, takes)
+        return Strategy(name, rung, run, takes, runs)
 
     return decorate

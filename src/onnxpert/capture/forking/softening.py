@@ -15,6 +15,7 @@ from unittest.mock import patch
 import torch
 
 from onnxpert.capture.catching import ask
+from onnxpert.capture.kinds import own_type
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -25,7 +26,7 @@ class _Soft(type):
     plain: type
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.plain)
+        return issubclass(own_type(instance), cls.plain)
 
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, cls.plain)

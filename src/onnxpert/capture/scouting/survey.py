@@ -11,6 +11,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onnxpert.capture.flat import owner
 from onnxpert.capture.forking.softening import softened
+from onnxpert.capture.identities import own_identities
+from onnxpert.capture.kinds import own_types
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.scouting.scout import Scout
@@ -99,7 +101,7 @@ def _run(
     root = owner(loaded.module)
     homes = [vars(module) for module in user_modules(root)] if root is not None else []
     try:
-        with Numbers().watching(), softened(homes):
+        with own_types(root), own_identities(root), Numbers().watching(), softened(homes):
             while True:
                 made.clear()
                 try:

@@ -7,6 +7,6 @@ from onnxpert.capture.strategy import strategy
 from onnxpert.core.types import Captured, Loaded
 
 
-@strategy("torch.export strict", rung=30)
+@strategy("torch.export strict", rung=30, runs=False)
 def strict(loaded: Loaded) -> Captured:
     return exported(loaded, "torch.export strict", strict=True)

@@ -16,6 +16,7 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 
 from onnxpert.capture.guards import keep_in_mind
+from onnxpert.capture.kinds import same
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import has_quotient, is_otherwise_when_small, of_one_number
 from onnxpert.capture.written import choices, sequences, wordings
@@ -116,6 +117,12 @@ class Flow:
         if not choices.is_asked_for(one, held):
             return one in held
         return self.either(*(functools.partial(operator.eq, one, other) for other in held))
+
+    def same(self, value: Any, number: int) -> Any:
+        """`value is True`, and whatever else it may be."""
+        if isinstance(value, torch.Tensor) and value.dtype is torch.bool and not value.dim():
+            raise UnwritableError("whether a truth is a tensor or Python's own is not known")
+        return same(value, number)
 
     def got(self, held: Any, *args: Any) -> Any:
         """`held.get(...)`."""

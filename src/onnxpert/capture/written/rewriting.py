@@ -11,6 +11,7 @@ from typing import Any
 
 from onnxpert.capture.written.comprehensions import MADE, Comprehensions
 from onnxpert.capture.written.exits import PREFIX, Exits, UnwritableError, stop_of
+from onnxpert.capture.written.matching import Matching
 from onnxpert.capture.written.naming import Naming
 from onnxpert.capture.written.syntax import (
     arguments,
@@ -18,6 +19,7 @@ from onnxpert.capture.written.syntax import (
     define,
     function_of,
     is_choice,
+    is_number_itself,
     is_part,
     load,
     nonlocal_,
@@ -70,6 +72,7 @@ def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
             raise UnwritableError(f"`{type(part).__name__}` is in a function")
     numbers = iter(range(10**9))
     function.decorator_list = []
+    Matching(numbers).visit(function)
     Naming().function(function)
     Comprehensions(numbers).visit(function)
     Flowing(numbers).function(function)
@@ -203,17 +206,13 @@ class Flowing(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         if any(isinstance(one, (ast.Is, ast.IsNot)) for one in node.ops):
-            last = node.comparators[-1]
-            if len(node.ops) == 1 and isinstance(last, ast.Constant) and last.value is None:
-                name = "absent" if isinstance(node.ops[0], ast.Is) else "present"
-                return ast.copy_location(called(name, self.visit(node.left)), node)
-            node.left = called("given", node.left)
-        elif len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            return self._identical(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             sides = [self.visit(side) for side in (node.left, node.comparators[0])]
             found = called("contained", *sides)
             denied = isinstance(node.ops[0], ast.NotIn)
             return ast.copy_location(called("negated", found) if denied else found, node)
-        elif len(node.ops) > 1:
+        if len(node.ops) > 1:
             ends = [node.left, *node.comparators]
             if len(ends) == 3 and not isinstance(ends[1], ast.Name):
                 return self._held_between(node)
@@ -224,6 +223,19 @@ class Flowing(ast.NodeTransformer):
                 for a, op, b in zip(ends, node.ops, ends[1:], strict=False)
             ]
             return self.visit(ast.copy_location(ast.BoolOp(ast.And(), pairs), node))
+        return self.generic_visit(node)
+
+    def _identical(self, node: ast.Compare) -> Any:
+        """`is` and `is not`."""
+        last, denied = node.comparators[-1], isinstance(node.ops[0], ast.IsNot)
+        alone = len(node.ops) == 1
+        if alone and isinstance(last, ast.Constant) and last.value is None:
+            found = called("present" if denied else "absent", self.visit(node.left))
+            return ast.copy_location(found, node)
+        if alone and is_number_itself(last):
+            found = called("same", self.visit(node.left), last)
+            return ast.copy_location(called("negated", found) if denied else found, node)
+        node.left = called("given", node.left)
         return self.generic_visit(node)
 
     def _held_between(self, node: ast.Compare) -> Any:

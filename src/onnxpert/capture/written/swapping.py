@@ -8,10 +8,8 @@ from __future__ import annotations
 import ast
 import functools
 import gc
-import inspect
 import logging
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +21,8 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from onnxpert.capture.written.exits import PREFIX, UnwritableError
+from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.capture.written.recompiling import recompiled
 from onnxpert.capture.written.rewriting import rewritten
 from onnxpert.capture.written.syntax import FLOW, is_choice, is_number
 from onnxpert.core.source import ownership
@@ -121,12 +120,13 @@ def asker(error: BaseException) -> CodeType | None:
 
 
 @contextmanager
-def swapped(new: Mapping[FunctionType, CodeType], flow: Any) -> Iterator[None]:
+def swapped(new: Mapping[FunctionType, CodeType], helper: Any, name: str = FLOW) -> Iterator[None]:
+    """While on, the functions run the new code, which knows its helper by that global name."""
     old = {function: function.__code__ for function in new}
     homes = {id(function.__globals__): function.__globals__ for function in new}
     try:
         for home in homes.values():
-            home[FLOW] = flow
+            home[name] = helper
         for function, code in new.items():
             function.__code__ = code
         yield
@@ -134,7 +134,7 @@ def swapped(new: Mapping[FunctionType, CodeType], flow: Any) -> Iterator[None]:
         for function, code in old.items():
             function.__code__ = code
         for home in homes.values():
-            home.pop(FLOW, None)
+            home.pop(name, None)
 
 
 @functools.lru_cache(512)
@@ -147,65 +147,12 @@ def _new_code(code: CodeType) -> CodeType | None:
 
 
 def _compiled(code: CodeType) -> CodeType | None:
-    lines, first = inspect.getsourcelines(code)
-    tree = ast.parse(textwrap.dedent("".join(lines)))
-    function = tree.body[0]
-    if not isinstance(function, ast.FunctionDef) or function.name != code.co_name:
-        return None
-    if not any(_decides(part) for part in ast.walk(function)):
-        return None
-    if any(_is_private(part) for part in ast.walk(function)):
-        raise UnwritableError("names that Python mangles")
-    ast.increment_lineno(function, first - 1)
-    made = rewritten(function)
-    made.args.defaults = [ast.Constant(None) for _ in made.args.defaults]
-    made.args.kw_defaults = [one and ast.Constant(None) for one in made.args.kw_defaults]
-    for one in ast.walk(made.args):
-        if isinstance(one, ast.arg):
-            one.annotation = None
-    made.returns = None
-    around = ast.parse("def around():\n    pass").body[0]
-    assert isinstance(around, ast.FunctionDef)
-    free: list[ast.stmt] = [
-        ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)) for name in code.co_freevars
-    ]
-    around.body = [*free, made]
-    module = ast.fix_missing_locations(ast.Module([around], []))
-    whole = compile(module, code.co_filename, "exec", dont_inherit=True)
-    outer = next(one for one in whole.co_consts if isinstance(one, CodeType))
-    new = next(
-        one for one in outer.co_consts if isinstance(one, CodeType) and one.co_name == code.co_name
-    )
-    if new.co_freevars != code.co_freevars:
-        raise UnwritableError("the function sees other variables")
-    return _named(new, code)
+    return recompiled(code, lambda function: rewritten(function) if _any(function) else None)
+
+
+def _any(function: ast.FunctionDef) -> bool:
+    return any(_decides(part) for part in ast.walk(function))
 
 
 def _decides(part: ast.AST) -> bool:
     return isinstance(part, _DECIDING) or is_choice(part) or is_number(part)
-
-
-def _is_private(part: ast.AST) -> bool:
-    name = (
-        part.attr
-        if isinstance(part, ast.Attribute)
-        else part.id
-        if isinstance(part, ast.Name)
-        else ""
-    )
-    return name.startswith("__") and not name.endswith("__")
-
-
-def _named(new: CodeType, old: CodeType) -> CodeType:
-    """What was brought in goes by the name of the function it stands in."""
-    constants = tuple(
-        _named(one, old if one.co_name.startswith((PREFIX, "<lambda>")) else one)
-        if isinstance(one, CodeType)
-        else one
-        for one in new.co_consts
-    )
-    return new.replace(
-        co_consts=constants,
-        co_name=old.co_name,
-        co_qualname=old.co_qualname,
-    )

@@ -38,6 +38,11 @@ def is_number(node: ast.AST) -> bool:
     )
 
 
+def is_number_itself(node: ast.AST) -> bool:
+    """`True`, `False`, `0`: what a number that only a run knows may be, and its symbol is not."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, (bool, int))
+
+
 def load(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
 

@@ -1,0 +1,82 @@
+"""Code of a function's own source, rewritten: the same name, variables and lines."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from types import CodeType
+
+from onnxpert.capture.written.exits import PREFIX, UnwritableError
+
+
+def recompiled(
+    code: CodeType, rewrite: Callable[[ast.FunctionDef], ast.FunctionDef | None]
+) -> CodeType | None:
+    """None where there is nothing to rewrite. Raises where the source is not there, or says more
+    than a function can."""
+    lines, first = inspect.getsourcelines(code)
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    function = tree.body[0]
+    if not isinstance(function, ast.FunctionDef) or function.name != code.co_name:
+        return None
+    ast.increment_lineno(function, first - 1)
+    private = any(_is_private(part) for part in ast.walk(function))
+    made = rewrite(function)
+    if made is None:
+        return None
+    if private:
+        raise UnwritableError("names that Python mangles")
+    made.args.defaults = [ast.Constant(None) for _ in made.args.defaults]
+    made.args.kw_defaults = [one and ast.Constant(None) for one in made.args.kw_defaults]
+    for one in ast.walk(made.args):
+        if isinstance(one, ast.arg):
+            one.annotation = None
+    made.returns = None
+    made.decorator_list = []
+    return _of(made, code)
+
+
+def _of(made: ast.FunctionDef, code: CodeType) -> CodeType:
+    around = ast.parse("def around():\n    pass").body[0]
+    assert isinstance(around, ast.FunctionDef)
+    free: list[ast.stmt] = [
+        ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)) for name in code.co_freevars
+    ]
+    around.body = [*free, made]
+    module = ast.fix_missing_locations(ast.Module([around], []))
+    whole = compile(module, code.co_filename, "exec", dont_inherit=True)
+    outer = next(one for one in whole.co_consts if isinstance(one, CodeType))
+    new = next(
+        one for one in outer.co_consts if isinstance(one, CodeType) and one.co_name == code.co_name
+    )
+    if new.co_freevars != code.co_freevars:
+        raise UnwritableError("the function sees other variables")
+    return _named(new, code)
+
+
+def _is_private(part: ast.AST) -> bool:
+    name = (
+        part.attr
+        if isinstance(part, ast.Attribute)
+        else part.id
+        if isinstance(part, ast.Name)
+        else ""
+    )
+    return name.startswith("__") and not name.endswith("__")
+
+
+def _named(new: CodeType, old: CodeType) -> CodeType:
+    """What was brought in goes by the name of the function it stands in."""
+    constants = tuple(
+        _named(one, old if one.co_name.startswith((PREFIX, "<lambda>")) else one)
+        if isinstance(one, CodeType)
+        else one
+        for one in new.co_consts
+    )
+    return new.replace(
+        co_consts=constants,
+        co_name=old.co_name,
+        co_qualname=old.co_qualname,
+    )
