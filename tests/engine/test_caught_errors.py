@@ -82,13 +82,34 @@ def raised_again(x: Tensor) -> Tensor:
         raise ValueError("a bad number") from error
 
 
+def named(x: Tensor) -> Tensor:
+    try:
+        return x * WEIGHTS[int(x.sum())]
+    except IndexError as error:
+        return x * len(error.args)
+
+
+def in_the_end(x: Tensor) -> Tensor:
+    k = int(x.sum())
+    try:
+        y = x * WEIGHTS[k]
+    except IndexError:
+        y = x
+    finally:
+        k += 1
+    return y + k
+
+
 def inputs() -> list[Tensor]:
     """With sums of about -9 to 9, and none."""
     torch.manual_seed(0)
     return [(torch.rand(4, 3) + total) / 12 for total in range(-9, 10)] + [torch.zeros(4, 3)]
 
 
-@pytest.mark.parametrize("forward", [row, column, quotient, ratio, root, raised_again])
+@pytest.mark.parametrize(
+    "forward",
+    [row, column, quotient, ratio, root, raised_again, out_of_a_tuple, out_of_a_table],
+)
 def test_both_sides_are_in_the_file(forward: Callable[[Tensor], Tensor], tmp_path: Path) -> None:
     path, model = tmp_path / "m.onnx", Model(forward)
     onnxpert.export(model, (torch.ones(4, 3) / 8,), path)
@@ -98,10 +119,97 @@ def test_both_sides_are_in_the_file(forward: Callable[[Tensor], Tensor], tmp_pat
         torch.testing.assert_close(torch.tensor(got), model(x))
 
 
-@pytest.mark.parametrize("forward", [out_of_a_tuple, out_of_a_table])
+@pytest.mark.parametrize("forward", [named, in_the_end])
 def test_there_is_no_file_without_one_of_them(
     forward: Callable[[Tensor], Tensor], tmp_path: Path
 ) -> None:
     with pytest.raises(onnxpert.ExportError) as caught:
         onnxpert.export(Model(forward), (torch.ones(4, 3) / 8,), tmp_path / "m.onnx")
     assert "CTL405" in {finding.rule for finding in caught.value.report.findings}
+
+
+def by_rows(x: Tensor) -> Tensor:
+    total = x[0] * 0
+    for row in x:
+        try:
+            if row.sum() < -1:
+                raise ValueError  # noqa: TRY301  as users write it
+            if row[1] > 0.8:
+                continue
+            total = total + row * WEIGHTS[int(row.sum() * 3)]
+        except (IndexError, ValueError):
+            if row[0] > 0:
+                break
+            total = total - 1
+        else:
+            total = total * 0.5
+        total = total + 0.1
+    return total
+
+
+def out_of_a_loop(x: Tensor) -> Tensor:
+    seen = 0
+    try:
+        for row in x:
+            seen += 1
+            if row.sum() > 1:
+                raise ValueError("large")  # noqa: TRY301
+            if row[0] > 0.5:
+                raise RuntimeError  # noqa: TRY301
+        y = x * 2
+    except ValueError:
+        y = x + seen
+    except Exception:
+        return x.mean(0)
+    return (y + seen).mean(0)
+
+
+def collected(x: Tensor) -> Tensor:
+    rows = []
+    for row in x:
+        try:
+            rows.append(row * WEIGHTS[int(row.sum() * 3)])
+        except IndexError:
+            rows.append(-row)
+    return torch.stack(rows).sum(0)
+
+
+def _checked(row: Tensor) -> Tensor:
+    if row.sum() > 0.5:
+        raise ValueError
+    return row * 2
+
+
+def caught_by_another(x: Tensor) -> Tensor:
+    total = x[0] * 0
+    for row in x:
+        total = total + _either(row)
+    return total
+
+
+def _either(row: Tensor) -> Tensor:
+    try:
+        return _checked(row)
+    except ValueError:
+        return row
+
+
+@pytest.mark.parametrize("forward", [by_rows, out_of_a_loop, collected])
+def test_as_many_rows_as_there_are(forward: Callable[[Tensor], Tensor], tmp_path: Path) -> None:
+    path, model = tmp_path / "m.onnx", Model(forward)
+    torch.manual_seed(0)
+    onnxpert.export(model, (torch.randn(4, 3),), path, dynamic_shapes=({0: "rows"},))
+    session = onnxruntime.InferenceSession(path)
+    for rows in (1, 2, 3, 5, 8):
+        for scale in (0.1, 0.5, 1, 2):
+            x = torch.randn(rows, 3) * scale
+            (got,) = session.run(None, {"x": x.numpy()})
+            torch.testing.assert_close(torch.tensor(got), model(x))
+
+
+def test_what_a_function_raises_and_its_caller_catches_is_not_left_out(tmp_path: Path) -> None:
+    x = torch.randn(40, 3)
+    with pytest.raises(onnxpert.ExportError):
+        onnxpert.export(
+            Model(caught_by_another), (x,), tmp_path / "m.onnx", dynamic_shapes=({0: "rows"},)
+        )

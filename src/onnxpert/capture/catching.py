@@ -26,7 +26,7 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat)
 
 def ask(holds: Callable[[], Any], error: Exception) -> None:
     """Raises the error where it would be caught, and its condition does not hold."""
-    if _is_caught(type(error)) and not holds():
+    if is_caught(type(error)) and not holds():
         raise error
 
 
@@ -56,7 +56,8 @@ def _asking(plain: Callable[..., Any], divides: bool) -> Callable[..., Any]:
     return divided
 
 
-def _is_caught(error: type[Exception]) -> bool:
+def is_caught(error: type[BaseException]) -> bool:
+    """Whether a `try` around one of the running lines catches such an error."""
     names = {kind.__name__ for kind in error.__mro__}
     return any(
         not names.isdisjoint(_caught(file, line))

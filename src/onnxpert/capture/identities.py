@@ -17,7 +17,8 @@ from typing import Any
 import torch
 
 from onnxpert.capture.kinds import same
-from onnxpert.capture.written.exits import PREFIX, UnwritableError
+from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.capture.written.leaving import PREFIX
 from onnxpert.capture.written.matching import Matching
 from onnxpert.capture.written.recompiling import recompiled
 from onnxpert.capture.written.swapping import swapped

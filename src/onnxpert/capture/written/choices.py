@@ -102,6 +102,15 @@ def picked(held: Any, place: Any, choose: Choose) -> Any:
     return chosen_of([(functools.partial(is_at, key), one) for key, one in items], choose)
 
 
+def is_beyond(held: Any, place: Any) -> torch.Tensor:
+    """Whether nothing is there for a place, which `is_open`."""
+    number = place if isinstance(place, torch.Tensor) else torch.scalar_tensor(place)
+    if isinstance(held, dict):
+        known = [key for key in held if isinstance(key, int)]
+        return torch.stack([number != key for key in known]).all()
+    return (number >= len(held)) | (number < -len(held))
+
+
 def found(held: Any, place: Any, other: Any, choose: Choose) -> Any:
     """`held.get(place, other)` of a dictionary."""
     number = torch.scalar_tensor(place)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from onnxpert.capture.written.exits import PREFIX
+from onnxpert.capture.written.leaving import PREFIX
 from onnxpert.capture.written.syntax import define, load, own
 
 MADE = f"{PREFIX}made"  # how the names of the functions begin that comprehensions become

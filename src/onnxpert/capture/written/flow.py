@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import (
-    constrain_range,
     free_unbacked_symbols,
     statically_known_true,
 )
@@ -20,12 +20,14 @@ from onnxpert.capture.kinds import same
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import has_quotient, is_otherwise_when_small, of_one_number
 from onnxpert.capture.written import choices, sequences, wordings
+from onnxpert.capture.written.counter import Counter
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.functions import Functions, flag
 from onnxpert.capture.written.held import UNDEFINED, Grown
 from onnxpert.capture.written.pages import PageRecorder
 from onnxpert.capture.written.sequences import Steps, steps
 from onnxpert.capture.written.slots import FirstTurnError
+from onnxpert.capture.written.trying import Trying
 from onnxpert.capture.written.units import Units, Variables
 from onnxpert.core.source import location, of_exception
 from onnxpert.core.statement import raises
@@ -45,7 +47,9 @@ class Flow:
         self.recorder = recorder
         self.units = Units(recorder, root)
         self.preconditions: list[Precondition] = []
-        self._trying = 0  # blocks of `try` that are under way
+        self._trying = Trying()
+        self.trying, self.tried = self._trying.block, self._trying.tried
+        self.doubted, self.caught_by = self._trying.doubted, self._trying.caught_by
         self._open = Functions(self).table()
 
     # ---- variables -------------------------------------------------------------------------
@@ -73,14 +77,6 @@ class Flow:
             raise UnwritableError("a variable is read that a loop or a branch leaves open")
         return value
 
-    @contextmanager
-    def trying(self) -> Iterator[None]:
-        self._trying += 1
-        try:
-            yield
-        finally:
-            self._trying -= 1
-
     def listed(self, value: Any) -> Any:
         """`value.tolist()`."""
         one = isinstance(value, torch.Tensor) and value.dim() == 1
@@ -102,7 +98,7 @@ class Flow:
         if not choices.is_open(held, place):
             return held[place]
         missing = "KeyError" if isinstance(held, dict) else "IndexError: list index out of range"
-        self.assume(missing)
+        self.assume(missing, lambda: choices.is_beyond(held, place))
         return choices.picked(held, place, self.chosen)
 
     def part(self, held: Any, *ends: Any) -> Any:
@@ -224,10 +220,12 @@ class Flow:
         said = said if isinstance(said, str) else "AssertionError"
         self.assume(said if said.startswith("AssertionError") else f"AssertionError: {said}")
 
-    def assume(self, text: str) -> None:
+    def assume(self, text: str, fails: Function | None = None) -> None:
         """The model raises at this line for some inputs, and the file does not."""
-        if self._trying:
-            raise UnwritableError("what is raised there may be caught")
+        error = getattr(builtins, text.partition(":")[0])
+        if self._trying.catches(error):
+            self._trying.doubt(error, fails)
+            return
         at = location(user_frames(), self.recorder.modules[-1])
         self.preconditions.append(Precondition(True, text, at, at))
 
@@ -243,7 +241,7 @@ class Flow:
         asked_at = location(user_frames(), self.recorder.modules[-1])
 
         def refused(side: bool, error: Exception) -> None:
-            if self._trying:
+            if self._trying.catches(type(error)) and not isinstance(error, UnwritableError):
                 raise UnwritableError("what a side raises may be caught") from error
             raised = of_exception(error)
             if isinstance(error, UnwritableError) or raised is None or not raises(raised):
@@ -281,7 +279,7 @@ class Flow:
     def through(
         self, found: Steps, body: Function, stop: Function | None, variables: Variables
     ) -> None:
-        counter = _Counter()
+        counter = Counter()
 
         def turn() -> Any:
             body(found.item(counter.value))
@@ -382,19 +380,6 @@ class Flow:
 
         self.gone_round(lambda: cond_fn(*carried, *others), body, None, (lambda: carried, put))
         return carried
-
-
-class _Counter:
-    """How many turns a loop has done."""
-
-    def __init__(self) -> None:
-        self.value: Any = 0
-
-    def take(self, value: Any) -> None:
-        if isinstance(value, torch.SymInt) and value.node.expr.is_Symbol:
-            with suppress(Exception):  # a symbol that torch knows more of already
-                constrain_range(value, min=0, max=None)
-        self.value = value
 
 
 def _is_open(value: torch.SymBool, answer: bool) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from onnxpert.capture.written.exits import PREFIX
+from onnxpert.capture.written.leaving import PREFIX
 
 Names = list[tuple[str, ast.expr]]  # what a case calls the things that it matched
 

@@ -8,7 +8,8 @@ import textwrap
 from collections.abc import Callable
 from types import CodeType
 
-from onnxpert.capture.written.exits import PREFIX, UnwritableError
+from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.capture.written.leaving import PREFIX
 
 
 def recompiled(

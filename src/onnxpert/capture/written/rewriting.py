@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from onnxpert.capture.written.comprehensions import MADE, Comprehensions
-from onnxpert.capture.written.exits import PREFIX, Exits, UnwritableError, stop_of
+from onnxpert.capture.written.exits import Exits, UnwritableError, stop_of
+from onnxpert.capture.written.leaving import PREFIX
 from onnxpert.capture.written.matching import Matching
 from onnxpert.capture.written.naming import Naming
 from onnxpert.capture.written.syntax import (
@@ -26,6 +27,7 @@ from onnxpert.capture.written.syntax import (
     own,
     placed,
 )
+from onnxpert.capture.written.tries import types_of
 from onnxpert.capture.written.variables import (
     changed_attributes,
     declared_elsewhere,
@@ -174,7 +176,7 @@ class Flowing(ast.NodeTransformer):
     def visit_Try(self, node: ast.Try) -> Any:
         made: Any = self.generic_visit(node)
         if any(not isinstance(one.body[-1], ast.Raise) for one in node.handlers):
-            held = ast.With([ast.withitem(called("trying"))], made.body)
+            held = ast.With([ast.withitem(called("trying", types_of(node)))], made.body)
             made.body = placed([held], node)
         return made
 

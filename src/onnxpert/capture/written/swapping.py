@@ -30,7 +30,16 @@ from onnxpert.core.types import Location
 
 logger = logging.getLogger(__name__)
 _LEAST = 2  # the user's own code and libraries, not torch's
-_DECIDING = (ast.If, ast.For, ast.While, ast.IfExp, ast.ListComp, ast.GeneratorExp, ast.BoolOp)
+_DECIDING = (
+    ast.If,
+    ast.For,
+    ast.While,
+    ast.IfExp,
+    ast.ListComp,
+    ast.GeneratorExp,
+    ast.BoolOp,
+    ast.Try,
+)
 _MOST_FUNCTIONS = 60
 _BY_DATA = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from onnxpert.capture.written.exits import PREFIX
+from onnxpert.capture.written.leaving import PREFIX
 
 FLOW = f"{PREFIX}flow"  # the global name by which rewritten code knows who to call
 _NUMBERS = frozenset(
