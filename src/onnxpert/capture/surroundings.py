@@ -21,6 +21,7 @@ from onnxpert.capture.open_sizes.packed import open_lengths
 from onnxpert.capture.open_sizes.quotients import divided_at_once
 from onnxpert.capture.open_sizes.scanning import scans_in_order
 from onnxpert.capture.open_sizes.spacing import OpenSteps
+from onnxpert.capture.open_sizes.truths import truths_as_numbers
 from onnxpert.capture.places import guards_with_places
 from onnxpert.capture.plain_kernels import plain_kernels
 from onnxpert.capture.pools import pools_at_once
@@ -103,6 +104,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(unchecked_distributions())
         stack.enter_context(open_lengths())
         stack.enter_context(divided_at_once())
+        stack.enter_context(truths_as_numbers())
         stack.enter_context(divisions_asked())
         stack.enter_context(open_tables(root))
         # A compiled part runs as the Python it was made from: what a compiler sees under this mode

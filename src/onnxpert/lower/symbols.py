@@ -255,6 +255,7 @@ _HANDLERS: dict[str, Callable[[Emission, Expr], ir.Value]] = {
     "FloatTrueDiv": _true_div,
     "Identity": _identity,
     "Where": _where,
+    "ITE": _where,  # of truths
     "Piecewise": _piecewise,
     "RoundDecimal": _round_decimal,
     "OpaqueUnaryFn_log2": _log2,

@@ -275,6 +275,11 @@ class _Merger:
         if extremum is not None:
             return extremum
         if (a, b) not in self._sizes:
+            later = {*self._names.values(), *self._names}
+            if not later.isdisjoint(a.free_symbols | b.free_symbols):
+                raise SidesDifferError(
+                    "a number is told by the question and by what is read after it"
+                )
             self._sizes[a, b] = fresh_symbol(is_float)
         return self._sizes[a, b]
 

@@ -74,7 +74,7 @@ class Walker:
             if found is None:
                 raise
             return found
-        except (TypeError, KeyError, AttributeError) as error:
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
             found = self._written(loaded) if _is_about_key(error) else None
             if found is None:
                 raise
@@ -160,7 +160,9 @@ class Walker:
 
 
 def _is_about_key(error: Exception) -> bool:
-    """A number that is not there as the key of a dictionary, or as part of one."""
+    """A number that is not there as the key of a dictionary or part of one, or looked for in a list."""
+    if isinstance(error, ValueError):
+        return "not in list" in str(error) or "not in tuple" in str(error)
     return is_about_text(error) or ("unhashable" in str(error) and "Sym" in str(error))
 
 

@@ -17,9 +17,10 @@ from torch.fx.experimental.symbolic_shapes import (
 
 from onnxpert.capture.guards import keep_in_mind
 from onnxpert.capture.kinds import same
+from onnxpert.capture.open_sizes.keyed import Table
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import has_quotient, is_otherwise_when_small, of_one_number
-from onnxpert.capture.written import choices, sequences, wordings
+from onnxpert.capture.written import choices, places, sequences, wordings
 from onnxpert.capture.written.counter import Counter
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.functions import Functions, flag
@@ -47,6 +48,7 @@ class Flow:
         self.recorder = recorder
         self.units = Units(recorder, root)
         self.preconditions: list[Precondition] = []
+        self.formatted = wordings.formatted
         self._trying = Trying()
         self.trying, self.tried = self._trying.block, self._trying.tried
         self.doubted, self.caught_by = self._trying.doubted, self._trying.caught_by
@@ -95,6 +97,8 @@ class Flow:
         if wordings.is_worded(held, place, self.recorder.worded):
             self.assume("KeyError")
             return wordings.entry(held, place, self.recorder.worded, self.chosen)
+        if isinstance(held, torch.Tensor) and isinstance(place, Grown) and place.number:
+            return held[place.rows]
         if not choices.is_open(held, place):
             return held[place]
         missing = "KeyError" if isinstance(held, dict) else "IndexError: list index out of range"
@@ -120,9 +124,16 @@ class Flow:
             raise UnwritableError("whether a truth is a tensor or Python's own is not known")
         return same(value, number)
 
+    def searched(self, method: str, held: Any, one: Any) -> Any:
+        """`held.count(one)` and `held.index(one)`."""
+        if places.is_open(held, one):
+            return places.found(method, held, one, self.assume)
+        return getattr(held, method)(one)
+
     def got(self, held: Any, *args: Any) -> Any:
         """`held.get(...)`."""
-        if type(held) is dict and len(args) in (1, 2) and isinstance(args[0], torch.SymInt):
+        plain = type(held) in (dict, Table)
+        if plain and len(args) in (1, 2) and isinstance(args[0], torch.SymInt):
             return choices.found(held, args[0], args[1] if args[1:] else None, self.chosen)
         return held.get(*args)
 

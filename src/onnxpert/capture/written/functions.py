@@ -50,6 +50,8 @@ class Functions:
             builtins.getattr: self._attribute,
             builtins.any: self._any,
             builtins.all: self._all,
+            builtins.map: _map,
+            builtins.filter: self._filter,
         }
 
     def _truth(self, value: Any = False) -> Any:
@@ -103,6 +105,22 @@ class Functions:
         self._flow.through(found, body, None, Variables(lambda: (total[0],), put))
         return total[0]
 
+    def _filter(self, function: Function | None, over: Any) -> Any:
+        kept: list[list[Any]] = [[]]
+
+        def body(item: Any) -> None:
+            test = item if function is None else function(item)
+            self._flow.branch(test, lambda: kept[0].append(item), lambda: None, (get, put))
+
+        def get() -> tuple[Any, ...]:
+            return (kept[0],)
+
+        def put(values: Sequence[Any]) -> None:
+            kept[0] = values[0]
+
+        self._flow.gone_through(over, body, None, (get, put))
+        return kept[0]
+
     def _attribute(self, module: Any, name: str, *default: Any) -> Any:
         worded = self._flow.recorder.worded
         if default or hasattr(module, name) or not any(text in name for text in worded):
@@ -133,7 +151,8 @@ class Functions:
     def _extreme(self, plain: Function, symbolic: Function, values: Any, options: Any) -> Any:
         if len(values) == 1 and isinstance(values[0], Grown) and not options:
             rows = values[0].rows
-            return rows.amin(0) if plain is builtins.min else rows.amax(0)
+            best = rows.amin(0) if plain is builtins.min else rows.amax(0)
+            return best.item() if values[0].number else best
         if list(options) == ["key"] and len(values) == 1 and options["key"] is not None:
             return self._orders.best(plain, values[0], options["key"])
         many = list(values[0]) if len(values) == 1 else list(values)
@@ -153,6 +172,13 @@ class Functions:
                 found = symbolic(best, other)
                 best = found + correction(found, best, other, plain)
         return best
+
+
+def _map(function: Function, *many: Any) -> Any:
+    if all(steps(one) is None for one in many):
+        return builtins.map(function, *many)
+    found = sequences.zipped(*many)
+    return Steps(found.count, lambda place: function(*found.item(place)))
 
 
 def flag(truth: Any) -> Any:

@@ -22,6 +22,7 @@ from onnxpert.capture.written.syntax import (
     is_choice,
     is_number_itself,
     is_part,
+    is_search,
     load,
     nonlocal_,
     own,
@@ -52,6 +53,8 @@ _OPEN = frozenset(
         "getattr",
         "any",
         "all",
+        "map",
+        "filter",
         "list",
         "tuple",
         "deque",
@@ -60,7 +63,20 @@ _OPEN = frozenset(
 )
 # Also names of types, which is what they are where nobody calls them: `isinstance(x, (list, tuple))`.
 _TYPES = frozenset(
-    {"range", "int", "float", "bool", "enumerate", "zip", "reversed", "list", "tuple", "deque"}
+    {
+        "range",
+        "int",
+        "float",
+        "bool",
+        "enumerate",
+        "zip",
+        "reversed",
+        "list",
+        "tuple",
+        "deque",
+        "map",
+        "filter",
+    }
 )
 _ELSEWHERE = frozenset({"deque"})  # `collections.deque`
 _CALLERS = frozenset({"map", "filter"})  # of what they are given first
@@ -196,6 +212,13 @@ class Flowing(ast.NodeTransformer):
         parts = [function_of(self.visit(value)) for value in node.values]
         return ast.copy_location(called(name, *parts), node)
 
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        made: Any = self.generic_visit(node)
+        is_text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+        if is_text and isinstance(node.op, ast.Mod):
+            return ast.copy_location(called("formatted", made.left, made.right), node)
+        return made
+
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         inner = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
@@ -256,6 +279,11 @@ class Flowing(ast.NodeTransformer):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and not node.keywords:
             asked = [self.visit(one) for one in (node.func.value, *node.args)]
             return ast.copy_location(called("got", *asked), node)
+        if is_search(node):
+            assert isinstance(node.func, ast.Attribute)
+            asked = [self.visit(one) for one in (node.func.value, *node.args)]
+            found = called("searched", ast.Constant(node.func.attr), *asked)
+            return ast.copy_location(found, node)
         self._called.add(node.func)
         if isinstance(node.func, ast.Name) and node.func.id in _CALLERS:
             self._called.update(node.args[:1])

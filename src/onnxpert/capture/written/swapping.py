@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.recompiling import recompiled
 from onnxpert.capture.written.rewriting import rewritten
-from onnxpert.capture.written.syntax import FLOW, is_choice, is_number
+from onnxpert.capture.written.syntax import FLOW, is_choice, is_number, is_search
 from onnxpert.core.source import ownership
 from onnxpert.core.types import Location
 
@@ -164,4 +164,4 @@ def _any(function: ast.FunctionDef) -> bool:
 
 
 def _decides(part: ast.AST) -> bool:
-    return isinstance(part, _DECIDING) or is_choice(part) or is_number(part)
+    return isinstance(part, _DECIDING) or is_choice(part) or is_search(part) or is_number(part)

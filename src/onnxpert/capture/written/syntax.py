@@ -9,7 +9,21 @@ from onnxpert.capture.written.leaving import PREFIX
 
 FLOW = f"{PREFIX}flow"  # the global name by which rewritten code knows who to call
 _NUMBERS = frozenset(
-    {"int", "float", "bool", "min", "max", "abs", "sum", "any", "all", "sorted", "getattr"}
+    {
+        "int",
+        "float",
+        "bool",
+        "min",
+        "max",
+        "abs",
+        "sum",
+        "any",
+        "all",
+        "sorted",
+        "getattr",
+        "map",
+        "filter",
+    }
 )
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -20,7 +34,16 @@ def is_choice(node: ast.AST) -> bool:
         return isinstance(node.func, ast.Attribute) and node.func.attr == "get"
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
         return False
-    return not isinstance(node.slice, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp))
+    if isinstance(node.slice, ast.UnaryOp):
+        return not isinstance(node.slice.operand, ast.Constant)
+    return not isinstance(node.slice, (ast.Constant, ast.Slice, ast.Tuple))
+
+
+def is_search(node: ast.AST) -> bool:
+    """`held.count(k)` and `held.index(k)`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr in ("count", "index") and len(node.args) == 1 and not node.keywords
 
 
 def is_part(node: ast.Subscript) -> bool:
@@ -32,7 +55,10 @@ def is_part(node: ast.Subscript) -> bool:
 
 
 def is_number(node: ast.AST) -> bool:
-    """`int(held)` or `min(held, 2)`: a number of Python's own, made of one that only a run knows."""
+    """`int(held)` or `min(held, 2)`: a number of Python's own, made of one that only a run knows; or
+    a text of one, `"layer_%d" % k`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
     return (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _NUMBERS
     )

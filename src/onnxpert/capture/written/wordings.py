@@ -62,6 +62,23 @@ def _is_each(numbers: Sequence[Any], values: Sequence[int]) -> torch.Tensor:
     return functools.reduce(torch.logical_and, tests)
 
 
+def formatted(text: str, values: Any) -> str:
+    """`text % values`: a number that is not there goes by its symbol's text."""
+    many = values if isinstance(values, tuple) else (values,)
+    if not any(isinstance(one, torch.SymInt) for one in many):
+        return str(text % values)
+    parts = re.split(r"(%(?:%|[-#0 +]*\d*[a-zA-Z]))", text)
+    left = iter(many)
+    for place, part in enumerate(parts):
+        if not part.startswith("%") or part == "%%":
+            continue
+        if isinstance(next(left, None), torch.SymInt):
+            if part not in ("%d", "%i", "%s"):
+                raise UnwritableError(f"a number that is not there is written as `{part}`")
+            parts[place] = "%s"
+    return str("".join(parts) % values)
+
+
 def is_about_text(error: BaseException) -> bool:
     """Whether something was looked up by the text of a number that is not there."""
     return isinstance(error, (KeyError, AttributeError)) and bool(re.search(r"u\d+", str(error)))
