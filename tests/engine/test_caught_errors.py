@@ -125,7 +125,9 @@ def test_there_is_no_file_without_one_of_them(
 ) -> None:
     with pytest.raises(onnxpert.ExportError) as caught:
         onnxpert.export(Model(forward), (torch.ones(4, 3) / 8,), tmp_path / "m.onnx")
-    assert "CTL405" in {finding.rule for finding in caught.value.report.findings}
+    (found,) = [one for one in caught.value.report.findings if one.rule == "CTL405"]
+    assert "IndexError is raised and caught" in found.notes[-1]
+    assert "`if` in front of the line" in found.help
 
 
 def by_rows(x: Tensor) -> Tensor:

@@ -66,6 +66,31 @@ def values_of_a_list(x: Tensor, t: Tensor) -> Any:
     return torch.tensor([sum(values) / len(values), max(values) - min(values), middle]) + t[0]
 
 
+def compared(x: Tensor, t: Tensor) -> Any:
+    total = x[0] * 0
+    for row in x:
+        if torch.equal(row, x[0]):
+            total = total + row
+        elif torch.allclose(row, total, atol=1.0):
+            total = total - row
+    return total + t[0]
+
+
+def _largest(x: Tensor) -> Tensor:
+    best = x[0]
+    for row in x:
+        if row.sum() > best.sum():
+            best = row
+    return best
+
+
+def by_a_function_that_the_example_needs_not(x: Tensor, t: Tensor) -> Any:
+    total = x[0] * 0
+    for row in x:
+        total = total - row if t[0] < 4 else total + _largest(x)
+    return total
+
+
 class Model(nn.Module):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
@@ -92,6 +117,8 @@ FUNCTIONS = [
     rows_in_a_list,
     filtered,
     values_of_a_list,
+    compared,
+    by_a_function_that_the_example_needs_not,
 ]
 
 

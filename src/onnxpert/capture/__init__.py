@@ -214,7 +214,8 @@ def failure(error: BaseException) -> Failure:
         # Strict torch.export reads bytecode: the user's frames are only in the text.
         or location(parse_trace(str(cause)), module)
     )
-    return Failure(cause, place, _message(cause), getattr(error, "sizes", ()))
+    sizes, unwritten = getattr(error, "sizes", ()), getattr(error, "unwritten", None)
+    return Failure(cause, place, _message(cause), sizes, unwritten)
 
 
 def _message(error: BaseException) -> str:

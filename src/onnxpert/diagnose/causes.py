@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum, auto
 from pathlib import Path
 
-from onnxpert.core.types import Asked, Blocker, CaptureFailed, Failure, Severity
+from onnxpert.core.types import Asked, Blocker, CaptureFailed, Failure, Severity, Unwritten
 
 
 class Cause(StrEnum):
@@ -143,6 +143,18 @@ def needed(blocker: Blocker, what: str) -> Iterator[str]:
     at, there = blocker.location, blocker.needed
     if at is not None and there is not None and (at.file, at.line) != (there.file, there.line):
         yield f"it has to be {what} at {Path(there.file).name}:{there.line}: `{there.code}`"
+
+
+def unwritten(failed: CaptureFailed) -> Unwritten | None:
+    """What kept its branches and loops from being written down, where that was tried."""
+    found = [failure.unwritten for _, failure in failed.attempts if failure.unwritten is not None]
+    return found[0] if found and found[0].location is not None else None
+
+
+def told(reason: Unwritten | None) -> Iterator[str]:
+    if reason is not None and reason.location is not None:
+        at = reason.location
+        yield f"{Path(at.file).name}:{at.line} is what no branch or loop of the file can say: {reason.text}"
 
 
 # What the file can say by itself, as long as what they lead to can be followed.

@@ -52,3 +52,27 @@ def of_number(taken: str, needed: str) -> str:
     if ".append(" in taken or "= float(" in taken or "= int(" in taken:
         return "leave out float(), int() or .item(): keep the tensor itself, and compute with it"
     return f"keep it a tensor, which torch computes with as with a number; {_OUTSIDE}"
+
+
+# What kept a model from being written down line by line, and what to write instead.
+_UNWRITTEN = {
+    r"two names|another name|a list holds, too|as it was": (
+        "write to a tensor of its own (`b = a.clone()`), or make a new one in place of writing: `a = a + 1`"
+    ),
+    r"None": "begin with a tensor of the shape it has later instead of None, and keep a flag beside it",
+    r"raise": "ask for the case with `if` in front of the line instead of catching its error",
+    r"attribute": "keep it in a variable of forward and return it, in place of an attribute",
+    r"calls itself": "write the recursion as a loop",
+    r"axes|differ in|different kinds|changes its shape": (
+        "give it one dtype and one number of axes on every way (unsqueeze, .to)"
+    ),
+    r"list|sequence|deque": (
+        "keep the items in one tensor, grown with torch.cat, and read it by its index"
+    ),
+    r"leaves open": "give the variable a value before the loop or the branch",
+}
+
+
+def of_unwritten(text: str) -> str:
+    """For what stopped the writing; empty where nothing better is known."""
+    return next((cure for said, cure in _UNWRITTEN.items() if re.search(said, text)), "")

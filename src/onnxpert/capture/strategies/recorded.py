@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from torch import fx
@@ -39,7 +39,7 @@ from onnxpert.capture.strategy import strategy
 from onnxpert.capture.surroundings import naming_errors, recording
 from onnxpert.capture.written import written
 from onnxpert.capture.written.wordings import is_about_text
-from onnxpert.core.types import Captured, Loaded
+from onnxpert.core.types import Captured, Loaded, Unwritten
 
 # Paths that cannot be told apart, or put together again.
 _TANGLED = (TooManyPathsError, SidesDifferError, UnlikeError, EndlessError)
@@ -57,8 +57,16 @@ class Walker:
 
     name: str
     around: Around
+    reasons: list[Unwritten] = field(default_factory=list)  # against writing it down as it stands
 
     def captured(self, loaded: Loaded) -> Captured:
+        try:
+            return self._captured(loaded)
+        except Exception as error:
+            error.unwritten = self.reasons[-1] if self.reasons else None  # type: ignore[attr-defined]
+            raise
+
+    def _captured(self, loaded: Loaded) -> Captured:
         if loaded.as_written and (found := self._written(loaded)) is not None:
             return found
         if loaded.unrolled:
@@ -108,7 +116,7 @@ class Walker:
         return found if is_whole else self._written(loaded) or found
 
     def _written(self, loaded: Loaded) -> Captured | None:
-        found = written(loaded, self._with)
+        found = written(loaded, self._with, self.reasons.append)
         return None if found is None or frozen(found) else found
 
     def _asked(

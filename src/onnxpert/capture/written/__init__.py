@@ -22,30 +22,40 @@ from onnxpert.capture.forking.softening import softened
 from onnxpert.capture.higher_order import as_python
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.state import untouched
-from onnxpert.capture.written.absences import UnaskedError
+from onnxpert.capture.written.equality import WrittenTruths
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.flow import Flow
 from onnxpert.capture.written.lists import WrittenLists
 from onnxpert.capture.written.pages import PageRecorder
 from onnxpert.capture.written.swapping import asker, replacements, running, swapped
-from onnxpert.core.source import location
-from onnxpert.core.types import Branch, Captured, Loaded
+from onnxpert.core.source import location, of_exception
+from onnxpert.core.types import Branch, Captured, Loaded, Unwritten
 
 logger = logging.getLogger(__name__)
 Around: TypeAlias = Callable[[Recorder], AbstractContextManager[None]]
 _MOST_ROUNDS = 6
+_TOLD: dict[type[Exception], str] = {
+    GuardOnDataDependentSymNode: "Python itself needs a number that only a run of the file knows",
+    RecursionError: "a function calls itself, and only a run of the file knows how often",
+}
 Record: TypeAlias = Callable[[Loaded, Around, Callable[..., Recorder]], Captured]
 
 
-def written(loaded: Loaded, record: Record) -> Captured | None:
-    """The model with its branches and loops as units, if all of it can be said so."""
+def written(
+    loaded: Loaded, record: Record, told: Callable[[Unwritten], None] = lambda _: None
+) -> Captured | None:
+    """The model with its branches and loops as units, if all of it can be said so; else why not."""
     try:
         return _written(loaded, record)
     except UnwritableError as error:
         logger.debug("not written as it stands: %s", error)
+        told(Unwritten(str(error), of_exception(error)))
     # The model's own, or of torch, which cannot follow a number that is not there.
-    except Exception:
+    except Exception as error:
         logger.debug("not written as it stands", exc_info=True)
+        for kind, text in _TOLD.items():
+            if isinstance(error, kind):
+                told(Unwritten(text, of_exception(error)))
     return None
 
 
@@ -61,17 +71,14 @@ def _written(loaded: Loaded, record: Record) -> Captured:
             found = _rewritten(loaded, record, replacements(codes))
             # Of many functions that decide something, those that do by a size show only now.
             more = ran.at(guard.location for guard in found.guards) - codes
-        except (GuardOnDataDependentSymNode, UnaskedError) as error:
-            # What one function finds out, another one may ask about.
+        except (GuardOnDataDependentSymNode, UnwritableError) as error:
+            # What one function finds out, another one may ask about; and of the functions on the side
+            # of a branch that the example does not take, none was seen to run.
             one = asker(error)
             more = set() if one is None else {one} - codes
             if not more and found is None:
                 raise
-        except UnwritableError:
-            if found is None:
-                raise
             logger.debug("written but for what decides by a size", exc_info=True)
-            break
         if not more:
             break
         codes |= more
@@ -92,7 +99,7 @@ def _rewritten(loaded: Loaded, record: Record, new: Mapping[FunctionType, CodeTy
         made.append(Flow(recorder, module or torch.nn.Module()))
         operators = as_python(recorder, made[0].cond, made[0].while_loop)
         homes = [function.__globals__ for function in new]
-        with swapped(new, made[0]), operators, WrittenLists(), softened(homes):
+        with swapped(new, made[0]), operators, WrittenLists(), WrittenTruths(), softened(homes):
             yield
 
     captured = record(loaded, around, PageRecorder)

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from onnxpert.capture.written.leaving import PREFIX, Around, Statements, assigned, loaded
 from onnxpert.capture.written.syntax import called, function_of, is_choice
 
-_HARMLESS = frozenset({"min", "max", "abs", "int", "float", "len", "round", "bool"})
+_HARMLESS = frozenset(
+    {"min", "max", "abs", "int", "float", "len", "round", "bool", "divmod", "pow", "sum"}
+)
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add")
 # Of what is worked out on one way only, nobody knows afterwards whether it would raise.
 _OTHERWISE = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Yield, ast.Await)

@@ -1,6 +1,6 @@
 """The values that travel from stage to stage: frozen, plain, and free of torch at import time."""
 
-from onnxpert.core.types.blockers import Asked, Blocker, Failure
+from onnxpert.core.types.blockers import Asked, Blocker, Failure, Unwritten
 from onnxpert.core.types.captured import (
     Answer,
     Branch,
@@ -129,6 +129,7 @@ __all__ = [
     "Unfilled",
     "Unlike",
     "Unsupported",
+    "Unwritten",
     "Valueless",
     "Verdict",
     "Verified",

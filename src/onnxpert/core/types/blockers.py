@@ -9,6 +9,14 @@ from onnxpert.core.types.findings import Location
 
 
 @dataclass(frozen=True, slots=True)
+class Unwritten:
+    """What kept the branches and loops of a model from being written down line by line."""
+
+    text: str
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """An exception of the model's, kept as evidence: what, where in the user's code, what torch said."""
 
@@ -16,6 +24,7 @@ class Failure:
     location: Location | None
     text: str  # the exception's own message, without torch's advice to its developers
     sizes: tuple[tuple[str, int], ...] = ()  # (input, axis) of the dynamic sizes it speaks of
+    unwritten: Unwritten | None = None
 
     @property
     def kind(self) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity
-from onnxpert.diagnose.causes import blockers, severity
+from onnxpert.diagnose.causes import blockers, severity, told, unwritten
+from onnxpert.diagnose.instead import of_unwritten
 from onnxpert.diagnose.rule import rule
 
 
@@ -55,6 +56,8 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
     ## Repair safety
     Not repaired.
     """
+    reason = unwritten(failed)
+    cure = "" if reason is None else of_unwritten(reason.text)
     for blocker in blockers(failed, Asked.BRANCH):
         differ = _difference(failed, blocker.location)
         yield Hit(
@@ -66,7 +69,9 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
             help="have both sides return the same number of results, each of one type and one number "
             "of dimensions: an output of a file has no other"
             if differ
-            else "use torch.where for values, or torch.cond(predicate, true_fn, false_fn, operands)",
+            else cure
+            or "use torch.where for values, or torch.cond(predicate, true_fn, false_fn, operands)",
+            notes=() if differ else tuple(told(reason)),
         )
 
 

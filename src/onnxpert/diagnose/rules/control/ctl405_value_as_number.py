@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity
-from onnxpert.diagnose.causes import blockers, needed
-from onnxpert.diagnose.instead import of_number
+from onnxpert.diagnose.causes import blockers, needed, told, unwritten
+from onnxpert.diagnose.instead import of_number, of_unwritten
 from onnxpert.diagnose.rule import rule
 
 
@@ -56,12 +56,15 @@ def value_as_number(failed: CaptureFailed) -> Iterator[Hit]:
     ## Repair safety
     Not repaired.
     """
+    reason = unwritten(failed)
+    cure = "" if reason is None else of_unwritten(reason.text)
     for blocker in blockers(failed, Asked.NUMBER):
+        plain = of_number(_code(blocker.location), _code(blocker.needed or blocker.location))
         yield Hit(
             "Python needs the value of a tensor as a number",
             at=blocker.location,
-            help=of_number(_code(blocker.location), _code(blocker.needed or blocker.location)),
-            notes=tuple(needed(blocker, "a number")),
+            help=cure or plain,
+            notes=(*needed(blocker, "a number"), *told(reason)),
         )
 
 
