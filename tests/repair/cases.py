@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 HEAD = """\
+import dataclasses
 import logging
 import math
 
@@ -13,6 +14,11 @@ from torch import nn
 
 logger = logging.getLogger(__name__)
 TABLES = {}
+
+
+@dataclasses.dataclass
+class Result:
+    y: torch.Tensor
 
 
 class Net(nn.Module):
@@ -120,6 +126,74 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "torch.vmap(lambda r, n: r.masked_fill(torch.arange(len(r)) > n, -1))(x, x.argmax(1))",
         ),
     ],
+    "carry-with-scan": [
+        (
+            (
+                "h, rows = torch.zeros(8), []\nfor i in range(x.shape[0]):\n"
+                "    h = torch.tanh(self.fc(x[i]) + h)\n    rows.append(h)\n"
+                "return torch.stack(rows), h"
+            ),
+            "h, rows = torch._higher_order_ops.scan(step, h, x)\n        return rows, h",
+        ),
+        (
+            (
+                "rows, n = [x[:, 0]], x.shape[1]\nfor t in range(1, n):\n"
+                "    rows.append(rows[-1] * 0.5 + x[:, t] * x[:, t - 1])\n"
+                "return torch.stack(rows, dim=-1)"
+            ),
+            "(x[:, 1:n].movedim(1, 0), x[:, 0:n - 1].movedim(1, 0)))",
+        ),
+        (
+            (
+                "n, total, last = x.shape[1], 0.0, x[:, 0]\nfor t in range(n - 1, -1, -1):\n"
+                "    total += (x[:, t] * t).sum()\n    last = x[:, t]\nreturn total * last"
+            ),
+            "(torch.tensor(total, dtype=torch.float32), last), (torch.arange(n).flip(0), x.flip(1).movedim(1, 0))",
+        ),
+        (
+            "y = x\nfor _ in range(3):\n    y = y + self.fc(y)\nreturn y",
+            "",  # a tracer unrolls it for every size alike
+        ),
+    ],
+    "turn-with-while-loop": [
+        (
+            "n, y = 0, x\nwhile y.abs().max() > 0.5 and n < 9:\n    y = y / 2\n    n += 1\nreturn y, n",
+            "torch._higher_order_ops.while_loop(goes_on, turn, (y, torch.tensor(n)))",
+        ),
+        ("n = 8\nwhile n > 1:\n    n = n // 2\n    x = x + n\nreturn x", ""),
+    ],
+    "stop-with-a-mask": [
+        (
+            "y = x\nfor _ in range(4):\n    y = y / 2\n    if y.abs().max() < 0.5:\n        break\nreturn y",
+            "stopped = stopped | (y.abs().max() < 0.5)",
+        ),
+        (
+            (
+                "rows = []\nfor k in range(4):\n    y = x * k\n    if y.sum() > 0:\n        continue\n"
+                "    rows.append(y.sum(0))\nreturn torch.stack(rows)"
+            ),
+            "return torch.stack(rows)[torch.stack(rows_taken)]",
+        ),
+        (
+            (
+                "y = x\nwhile True:\n    y = y / 2\n    if y.abs().max() < 0.5:\n        break\n"
+                "    y = y - 0.01\nreturn y"
+            ),
+            "while not stopped:",
+        ),
+    ],
+    "search-with-torch": [
+        (
+            "votes = [r.argmax() for r in x]\nreturn x * votes.count(1)",
+            "(torch.stack(votes) == 1).sum()",
+        ),
+        (
+            "rows = [r.abs().sum() for r in x]\nreturn x[rows.index(max(rows))]",
+            "(torch.stack(rows) == torch.stack(rows).max()).int().argmax()",
+        ),
+        ("k = x.argmax(1)\nreturn x if 3 in k else -x", "(k == 3).any()"),
+    ],
+    "register-results": [("return Result(self.fc(x))", "torch.export.register_dataclass(Result)")],
     "choose-with-where": [
         (
             "if x.sum() > 9:\n    y = x + 1\n    return y * 2\nelif x.sum() > 0:\n    return -x\nreturn x",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from onnxpert.engine.plain import (
     quiet,
     traced,
 )
+from onnxpert.engine.plain_loops import plain_loops
 from onnxpert.engine.sources import Prepared, prepare
 from onnxpert.load.substitutes import substituted
 from onnxpert.repair.codemod import Codemod
@@ -138,7 +140,7 @@ class _Job:
         notes = Notes()
         setattr(builtins, NOTE, notes)
         try:
-            with substituted(contents, noting), quiet(), torch.no_grad():
+            with substituted(contents, noting), quiet(), torch.no_grad(), plain_loops():
                 prepared = self.load()
                 for call in multiples(prepared):
                     notes.inputs = {id(value): axes for value, axes in open_axes(prepared, call)}
@@ -253,9 +255,11 @@ class _Search:
         found: list[Codemod] = []
         refused: list[Codemod] = []
 
-        def keeps(*more: Codemod) -> bool:
+        def alone(each: Codemod) -> bool:
+            return keeps([*found, each])
+
+        def keeps(chosen: Sequence[Codemod]) -> bool:
             try:
-                chosen = [*found, *more]
                 new = outcomes(self.job.load(self.files(chosen)))
                 return agree(self.job.reference(self.baseline(chosen)), new)
             except Exception:  # it does not parse, load or run any more
@@ -268,13 +272,14 @@ class _Search:
             if not new:
                 break
             for each in new:
-                sound = each if keeps(each) else None
+                if alone(each):
+                    found.append(each)
+                    continue
                 with contextlib.suppress(Exception):  # it makes no sense of the file
-                    here = self.files(found)
-                    sound = sound or narrowed(here, each, self.job.look, keeps)
-                (found if sound else refused).append(sound or each)
-            if refused and keeps(*refused):  # one that needs the other
-                found, refused = [*found, *refused], []
+                    part = narrowed(self.files(found), each, self.job.look, alone)
+                    found.extend([part] if part else [])
+                refused.append(each)
+            found[:], refused[:] = _with_others(found, refused, keeps)
         return found
 
     def _wants(self, each: Codemod) -> bool:
@@ -358,6 +363,21 @@ class _Search:
                 "no codemod makes torch.export follow it"
             )
         return "no codemod helps here: see the findings for what to change by hand"
+
+
+def _with_others(
+    found: list[Codemod], refused: list[Codemod], keeps: Callable[[Sequence[Codemod]], bool]
+) -> tuple[list[Codemod], list[Codemod]]:
+    """Lets in what needs another one: both, or all that were refused, in place of a part of them."""
+    for together in (*itertools.combinations(refused, 2), refused) if len(refused) > 1 else ():
+        names = {each.name for each in together}
+        rest = [each for each in found if each.name not in names]
+        if not names <= {each.name for each in refused}:
+            continue  # one of them is in by now
+        if keeps([*rest, *together]):
+            found = [*rest, *together]
+            refused = [each for each in refused if each.name not in names]
+    return found, refused
 
 
 def apply(fixed: Fixed) -> tuple[Path, ...]:

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 from onnxpert.core.flatten import flatten_outputs
+from onnxpert.engine.plain_loops import plain_loops
 from onnxpert.engine.sources import Prepared
 
 Call: TypeAlias = tuple[list[Any], dict[str, Any]]
@@ -120,7 +121,7 @@ def outcomes(prepared: Prepared) -> list[list[Any] | None]:
     import torch
 
     found: list[list[Any] | None] = []
-    with quiet(), torch.no_grad():
+    with quiet(), torch.no_grad(), plain_loops():
         for args, kwargs in _trials(prepared):
             torch.manual_seed(_SEED)
             try:

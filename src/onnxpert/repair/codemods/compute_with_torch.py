@@ -9,8 +9,9 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.counting import NotByRowError
 from onnxpert.repair.source.page import Page, given
-from onnxpert.repair.source.turn import NotByRowError, Turn
+from onnxpert.repair.source.turn import Turn
 
 _OF_ONE = {
     "max": "{}.max()", "min": "{}.min()", "sum": "{}.sum(0)", "any": "{}.any()", "all": "{}.all()",

@@ -8,11 +8,8 @@ from typing import Any
 import libcst as cst
 import libcst.matchers as m
 
+from onnxpert.repair.source.counting import Count, NotByRowError, count
 from onnxpert.repair.source.page import Page, below, dotted, given, names_in
-
-
-class NotByRowError(Exception):
-    """The loop is not one over the rows of tensors, or does more than to compute them."""
 
 
 class Turn(cst.CSTTransformer):
@@ -29,6 +26,9 @@ class Turn(cst.CSTTransformer):
         self.index = next((name for name, code in heads.items() if code.startswith(_EVERY)), "")
         self._every = heads.pop(self.index, "")
         self._rows = {name: (code, 0) for name, code in heads.items()}  # parameter -> tensor, axis
+        self._count = count(page, over) or Count("0", "")
+        # Whether the number of turns may depend on the inputs: that of `range(10)` does not.
+        self.is_open = bool(self._rows) or self._count.is_open
 
     def said(self, node: Any) -> Any:
         return node.visit(self)
@@ -52,12 +52,9 @@ class Turn(cst.CSTTransformer):
         """The parameters of a function with this body, and torch.vmap of it over all rows.
 
         What it gives has its rows on these axes."""
-        read = {name for each in body for name in names_in(each)}
-        rows = {name: row for name, row in self._rows.items() if name in read}
-        if not rows:
+        rows = self._read(body)
+        if not rows.keys() - {self.index}:
             raise NotByRowError
-        if self.index in read:
-            rows = {self.index: (self._every, 0), **rows}
         inner = [axis for _, axis in rows.values()]
         words = f", in_dims={_axes(inner)}" if any(inner) else ""
         words += f", out_dims={_axes(axes)}" if any(axes) else ""
@@ -69,13 +66,28 @@ class Turn(cst.CSTTransformer):
         given_rows = ", ".join(code for code, _ in rows.values())
         return list(rows), f"torch.vmap({function}{words})({given_rows})"
 
+    def rows(self, body: Sequence[cst.CSTNode]) -> dict[str, str]:
+        """The parameters of a function with this body, each with the tensor whose rows it is one of."""
+        read = self._read(body) or {self.index: (self._every, 0)}
+        return {
+            name: f"{code}.movedim({axis}, 0)" if axis else code
+            for name, (code, axis) in read.items()
+        }
+
+    def _read(self, body: Sequence[cst.CSTNode]) -> dict[str, tuple[str, int]]:
+        read = {name for each in body for name in names_in(each)}
+        rows = {name: row for name, row in self._rows.items() if name in read}
+        return {self.index: (self._every, 0), **rows} if self.index in read else rows
+
     def row(self, node: cst.Subscript) -> tuple[str, int, list[cst.BaseSlice]]:
         """The name for `x[i]` in `x[i, ...]`, the axis of the rows, and what else is in the brackets."""
         places = [each.slice for each in node.slice]
         codes = [self._page.code(each) for each in places]
-        if not self.index or self.index not in codes:
+        offsets = self._offsets(places)
+        if not any(each is not None for each in offsets):
             raise NotByRowError
-        at = codes.index(self.index)
+        at = next(place for place, each in enumerate(offsets) if each is not None)
+        offset = offsets[at] or 0
         whole, axis, rest = self._page.code(node.value), at, [*places[:at], *places[at + 1 :]]
         if any(code != ":" for code in codes[:at]):
             if any(isinstance(each, cst.Slice) for each in places[:at]):
@@ -83,23 +95,42 @@ class Turn(cst.CSTTransformer):
             whole, axis, rest = f"{whole}[{', '.join(codes[:at])}]", 0, places[at + 1 :]
         while rest and self._page.code(rest[-1]) == ":":
             rest.pop()
+        whole += self._count.part(axis, offset)
         for name, row in self._rows.items():
             if row == (whole, axis):
                 return name, axis, rest
         name = f"{dotted(node.value).rpartition('.')[2] or 'row'}_{self.index}"
+        name += f"_{'plus' if offset > 0 else 'minus'}_{abs(offset)}" if offset else ""
         name = self._page.fresh(node, name, self._rows.keys())
         self._rows[name] = whole, axis
         return name, axis, rest
+
+    def _offsets(self, places: Sequence[cst.BaseSlice]) -> list[int | None]:
+        """1 for `i + 1` in the brackets, None for what is not the number of the turn."""
+        return [
+            self._offset(each.value) if isinstance(each, cst.Index) else None for each in places
+        ]
+
+    def _offset(self, place: cst.BaseExpression) -> int | None:
+        if isinstance(place, cst.Name):
+            return 0 if self.index and place.value == self.index else None
+        if not isinstance(place, cst.BinaryOperation) or not isinstance(place.right, cst.Integer):
+            return None
+        signs = ((cst.Add, 1), (cst.Subtract, -1))
+        sign = next((sign for kind, sign in signs if isinstance(place.operator, kind)), 0)
+        own = sign and self._offset(place.left) == 0
+        return sign * place.right.evaluated_value if own else None
 
     def leave_Subscript(  # noqa: N802 - the name is libcst's
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.BaseExpression:
         whole, places = updated_node.value, [each.slice for each in updated_node.slice]
-        codes = [self._page.code(each.slice) for each in original_node.slice]
+        offsets = self._offsets([each.slice for each in original_node.slice])
+        counted = any(each is not None for each in offsets)
         around = self._page.function(original_node)
         inner = around is not None and self._page.function(around) is not None
         own = inner and self._page.code(original_node.value) in self._page.parameters(original_node)
-        if self._page.is_tensor(original_node.value) and self.index in codes and not own:
+        if self._page.is_tensor(original_node.value) and counted and not own:
             name, _, rest = self.row(original_node)
             whole, places = cst.Name(name), [self.said(each) for each in rest]
         # A place that is another one in each turn is a tensor, which Python would ask for its number.
@@ -160,8 +191,8 @@ def _sources(page: Page, over: cst.BaseExpression) -> Iterator[str]:
     """The tensors whose rows a loop's head gives, and the numbers of the rows where it counts them."""
     name = page.name(over.func) if isinstance(over, cst.Call) else ""
     values = given(over)[0] if isinstance(over, cst.Call) else []
-    if name == "range" and len(values) == 1:
-        yield f"{_EVERY}{page.code(values[0])})"
+    if (counted := count(page, over)) is not None:
+        yield counted.every(_EVERY)
     elif name == "enumerate" and len(values) == 1:
         inner = list(_sources(page, values[0]))
         yield from (f"{_EVERY}{inner[0]}.shape[0])", *inner)

@@ -1,0 +1,46 @@
+"""What is asked of a list of tensors (how often, where, the largest), asked of one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from onnxpert.repair.codemod import codemod
+from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.page import Page, given
+from onnxpert.repair.source.watching import Kind
+
+_METHODS = {"count": "({} == {}).sum()", "index": "({} == {}).int().argmax()"}
+_FUNCTIONS = {
+    "max": "{}.max()", "min": "{}.min()", "any": "{}.bool().any()", "all": "{}.bool().all()",
+    "sorted": "{}.sort(stable=True).values",
+}  # fmt: skip
+
+
+@codemod("search-with-torch", cures=("CTL401", "CTL405", "CTL406", "CTL409", "CTL410"))
+def search_with_torch(page: Page) -> Iterator[Change]:
+    """Python compares the tensors of a list one by one, each a branch; torch compares them at once."""
+    for node, listed in page.methods(*_METHODS):
+        if _is_list(page, listed) and len(node.args) == 1:
+            template = _METHODS[cst.ensure_type(node.func, cst.Attribute).attr.value]
+            yield node, page.expression(template, _stack(page, listed), node.args[0].value)
+    for node in page.calls(*_FUNCTIONS):
+        values, words = given(node)
+        if len(values) == 1 and not words and _is_list(page, values[0]):
+            yield node, page.expression(_FUNCTIONS[page.name(node.func)], _stack(page, values[0]))
+    for asked in page.each(cst.Comparison):
+        listed = asked.comparisons[0].comparator
+        held = [type(each.operator) for each in asked.comparisons] == [cst.In]
+        if held and (page.is_tensor(listed) or _is_list(page, listed)):
+            whole = listed if page.is_tensor(listed) else _stack(page, listed)
+            yield asked, page.expression("({} == {}).any()", whole, asked.left)
+
+
+def _is_list(page: Page, node: cst.CSTNode) -> bool:
+    """Of tensors that are one value each, as far as anybody can see."""
+    return page.was(node, Kind.TENSORS) and {each.depth for each in page.values(node)} == {1}
+
+
+def _stack(page: Page, listed: cst.BaseExpression) -> cst.BaseExpression:
+    return page.expression("torch.stack({})", listed)

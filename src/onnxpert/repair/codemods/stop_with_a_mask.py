@@ -1,0 +1,142 @@
+"""`break` and `continue` on a tensor's value, as turns that change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import libcst as cst
+
+from onnxpert.repair.codemod import codemod
+from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.counting import NotByRowError
+from onnxpert.repair.source.loop import joined
+from onnxpert.repair.source.page import Page, below, dotted, small
+from onnxpert.repair.source.state import anew
+from onnxpert.repair.source.uses import bound, carried, read_after
+
+_FOLDED = "torch.stack({})[torch.stack({})]"
+
+
+@codemod("stop-with-a-mask", cures=("CTL401", "CTL403", "CTL406", "CTL409"))
+def stop_with_a_mask(page: Page) -> Iterator[Change]:
+    """When a loop ends is in no trace; the turns that are left can do nothing instead."""
+    loops: list[cst.For | cst.While] = [*page.each(cst.For), *page.each(cst.While)]
+    for loop in loops:
+        block = page.parent(loop)
+        if isinstance(block, cst.IndentedBlock) and loop.orelse is None:
+            for at, line in enumerate(loop.body.body):
+                if isinstance(line, cst.If) and (kind := _ending(page, line)):
+                    try:
+                        yield from list(_Masked(page, loop, at, kind).changes())
+                    except NotByRowError:
+                        continue
+                    break  # the next one has its turn when this one is gone
+
+
+def _ending(page: Page, branch: cst.If) -> str:
+    """What it does but ask a tensor, "" if that is more than to end the turn or the loop."""
+    body = list(small(branch.body))
+    ends = isinstance(body[0], (cst.Break, cst.Continue)) and len(body) == 1
+    return (
+        type(body[0]).__name__ if ends and not branch.orelse and page.is_tensor(branch.test) else ""
+    )
+
+
+@dataclass
+class _Masked:
+    """One loop, and the `if` in it that ends a turn."""
+
+    page: Page
+    loop: cst.For | cst.While
+    at: int
+    kind: str
+    lists: dict[str, str] = field(default_factory=dict)  # to which a turn adds -> of which turns
+
+    def changes(self) -> Iterator[Change]:
+        page, loop, lines = self.page, self.loop, list(self.loop.body.body)
+        state, branch = carried(page, loop), cst.ensure_type(lines[self.at], cst.If)
+        lost = [name for name in bound(loop.body) if name not in state]
+        if not isinstance(loop.body, cst.IndentedBlock) or any(
+            read_after(page, loop, n) for n in lost
+        ):
+            raise NotByRowError
+        stops = self.kind == "Break"
+        done = page.fresh(loop, "stopped" if stops else "skipped")
+        before: list[Any] = lines[: self.at]
+        after = lines[self.at + 1 :]
+        if stops and isinstance(loop, cst.For):
+            before = self._masked(before, state, done)
+        said = f"{done} | {{}}" if stops else "{}"
+        asked = page.statement(f"{done} = {said}", branch.test).with_changes(
+            leading_lines=branch.leading_lines
+        )
+        body = [*before, asked, *self._masked(after, state, done)]
+        new: Any = loop.with_changes(body=loop.body.with_changes(body=body), leading_lines=[])
+        if stops and isinstance(loop, cst.While):
+            new = new.with_changes(test=self._going(loop.test, done))
+        first = [page.statement(f"{done} = torch.tensor(False)")] if stops else []
+        first += [page.statement(f"{name} = []") for name in self.lists.values()]
+        yield loop, [*first, new]
+        yield from self._folded()
+
+    def _going(self, test: cst.BaseExpression, done: str) -> cst.BaseExpression:
+        always = self.page.code(test) in ("True", "1")
+        return self.page.expression(
+            f"not {done}" if always else f"{{}} and not {done}", *([] if always else [test])
+        )
+
+    def _masked(
+        self, lines: Sequence[Any], state: Sequence[str], done: str
+    ) -> list[cst.BaseStatement]:
+        """Lines that leave everything as it is, where it is done."""
+        changed = [name for name in state if any(name in bound(each) for each in lines)]
+        kept = {name: self.page.fresh(self.loop, f"{name}_kept") for name in changed}
+        new: list[cst.BaseStatement] = [
+            self.page.statement(f"{one} = {name}") for name, one in kept.items()
+        ]
+        for line in lines:
+            new.append(anew(self.page, line, state))
+            new += [
+                self.page.statement(f"{self._listed(each)}.append(~{done})")
+                for each in self._added(line)
+            ]
+        return new + [
+            self.page.statement(f"{name} = torch.where({done}, {one}, {name})")
+            for name, one in kept.items()
+        ]
+
+    def _added(self, line: cst.CSTNode) -> list[str]:
+        """The list to which a line adds. Raises NotByRowError for anything else that is done there."""
+        if next(small(line), None) is line and next(below(line, cst.Expr), None) is None:
+            return []
+        found = []
+        for node in small(line):
+            target = getattr(node, "target", None) or next(
+                (each.target for each in getattr(node, "targets", ())), None
+            )
+            if isinstance(target, (cst.Subscript, cst.Attribute)):
+                raise NotByRowError
+            if not isinstance(node, cst.Expr):
+                continue
+            called = node.value.func if isinstance(node.value, cst.Call) else node.value
+            name, _, method = dotted(called).rpartition(".")
+            if method != "append" or not name.isidentifier():
+                raise NotByRowError
+            found.append(name)
+        return found
+
+    def _listed(self, name: str) -> str:
+        return self.lists.setdefault(name, self.page.fresh(self.loop, f"{name}_taken"))
+
+    def _folded(self) -> Iterator[Change]:
+        """What is made of the lists later, of those turns alone in which something was added."""
+        page, function = self.page, self.page.function(self.loop)
+        for name, taken in self.lists.items():
+            for use in below(function or self.loop, cst.Name):
+                if use.value == name and page.values(use) and use not in below(self.loop, cst.Name):
+                    changes = list(joined(page, use, _FOLDED.format(name, taken)))
+                    if not changes:
+                        raise NotByRowError
+                    yield from changes
