@@ -115,6 +115,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "n = n.scatter_add(0, k, torch.full_like(k, 1, dtype=n.dtype))",
         ),
         (
+            "return torch.stack([x[i] for i in x.mean(1).argsort()])",
+            "return x[x.mean(1).argsort()]",
+        ),
+        (
             "return torch.stack([torch.softmax(r, 0) for r in x])",
             "torch.vmap(lambda r: torch.softmax(r, 0))(x)",
         ),
@@ -124,6 +128,23 @@ CASES: dict[str, list[tuple[str, str]]] = {
                 "\nreturn torch.stack(rows)"
             ),
             "torch.vmap(lambda r, n: r.masked_fill(torch.arange(len(r)) > n, -1))(x, x.argmax(1))",
+        ),
+    ],
+    "ask-the-mask": [
+        (
+            (
+                "m = x.sum(1) > 0\nrows = x[m]\nif rows.numel() > 0:\n    y = rows.mean(0)\n"
+                "else:\n    y = torch.zeros(8)\nreturn x + y"
+            ),
+            "if m.any():",
+        ),
+        (
+            (
+                "y, k = torch.zeros_like(x), x.argmax(1)\nfor i in range(8):\n"
+                "    at = torch.where(k == i)[0]\n    if len(at) == 0:\n        continue\n"
+                "    y[at] = x[at] * i\nreturn y"
+            ),
+            "at = torch.where(k == i)[0]\n            y[at] = x[at] * i",
         ),
     ],
     "carry-with-scan": [

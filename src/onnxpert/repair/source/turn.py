@@ -39,12 +39,23 @@ class Turn(cst.CSTTransformer):
 
     def mapped(self, node: cst.BaseExpression) -> str:
         """An expression of one turn, for all of them."""
+        if places := self._places(node):
+            return places
         new = self.said(node)
         parameters, call = self.call("{}", [new], [0])
         whole, axis = self._rows.get(self._page.code(new), ("", 0))
         if whole and not axis:
             return whole
         return call.replace("{}", f"lambda {', '.join(parameters)}: {self._page.code(new)}", 1)
+
+    def _places(self, node: cst.BaseExpression) -> str:
+        """`x[places]` for `x[place]`, where each turn has a place; "" for anything else."""
+        if not isinstance(node, cst.Subscript) or len(node.slice) != 1:
+            return ""
+        place, whole = self._page.code(node.slice[0]), self._page.code(node.value)
+        own = {self.index, *self._rows} & names_in(node.value)
+        code, axis = self._rows.get(place, ("", 0))
+        return f"{whole}[{code}]" if code and not axis and not own else ""
 
     def call(
         self, function: str, body: Sequence[cst.CSTNode], axes: Sequence[int]
