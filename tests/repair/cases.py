@@ -147,6 +147,13 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "at = torch.where(k == i)[0]\n            y[at] = x[at] * i",
         ),
     ],
+    "count-in-a-tensor": [
+        (
+            "many = [0] * 8\nfor k in x.argmax(1):\n    many[k] += 1\nreturn x * torch.tensor(many)",
+            "many = torch.full((8,), 0, dtype=torch.int64)",
+        ),
+        ("many = [0.5] * 8\nmany[0] += 1\nreturn x * torch.tensor(many)", ""),
+    ],
     "carry-with-scan": [
         (
             (
@@ -212,6 +219,7 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "rows = [r.abs().sum() for r in x]\nreturn x[rows.index(max(rows))]",
             "(torch.stack(rows) == torch.stack(rows).max()).int().argmax()",
         ),
+        ("k = (x > 0).sum(1)\nreturn x * k.tolist().count(4)", ""),  # a list of numbers
         ("k = x.argmax(1)\nreturn x if 3 in k else -x", "(k == 3).any()"),
     ],
     "register-results": [("return Result(self.fc(x))", "torch.export.register_dataclass(Result)")],

@@ -110,6 +110,32 @@ def test_a_codemod_is_kept_where_it_does_no_harm(tmp_path: Path) -> None:
     assert "kinds[str((x > 9).sum().item())]" in after
 
 
+def test_two_changes_that_only_do_together(tmp_path: Path) -> None:
+    """A tensor is no key of a dict, and a number needs no comparison with each of them."""
+    path = tmp_path / "net.py"
+    body = (
+        "gains = {0: 1.0, 1: 0.5, 2: 4.0}\nk = x.sum(0).argmax().item() % 3\n"
+        "m = x.max().item()\nreturn x * gains[k] / m"
+    )
+    path.write_text(source(body), encoding="utf-8")
+    fixed = fix.fix(f"{path}:Net", evaluate=True)
+    assert fixed.plain
+    assert {"keep-as-tensor", "compare-with-each-key"} <= {name for name, _ in fixed.codemods}
+
+
+def test_a_cell_by_hand_is_a_scan_at_every_length(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    body = (
+        "h, rows = torch.zeros(len(x), 8), []\nfor t in range(x.shape[1]):\n"
+        "    h = torch.tanh(self.fc(x[:, t]) + h)\n    if t % 2 == 0:\n        h = h * 0.9\n"
+        "    rows.append(h)\nreturn torch.stack(rows, 1)"
+    )
+    path.write_text(source(body), encoding="utf-8")
+    fixed = fix.fix(f"{path}:Net", ["x=float32[b=2,t=5,8]"], evaluate=True)
+    assert fixed.plain
+    assert "torch._higher_order_ops.scan(step, h, " in fixed.diff
+
+
 def test_no_comment_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "net.py"
     text = source(

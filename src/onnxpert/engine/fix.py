@@ -260,7 +260,10 @@ class _Search:
 
         def keeps(chosen: Sequence[Codemod]) -> bool:
             try:
-                new = outcomes(self.job.load(self.files(chosen)))
+                files = self.files(chosen)
+                if files == self.files(found):  # what has no work yet waits for another
+                    return False
+                new = outcomes(self.job.load(files))
                 return agree(self.job.reference(self.baseline(chosen)), new)
             except Exception:  # it does not parse, load or run any more
                 return False
@@ -368,12 +371,15 @@ class _Search:
 def _with_others(
     found: list[Codemod], refused: list[Codemod], keeps: Callable[[Sequence[Codemod]], bool]
 ) -> tuple[list[Codemod], list[Codemod]]:
-    """Lets in what needs another one: both, or all that were refused, in place of a part of them."""
-    for together in (*itertools.combinations(refused, 2), refused) if len(refused) > 1 else ():
+    """Lets in what needs another one: one that is in by now, one that was refused, or all of them.
+
+    It then stands in the place of what was kept of it alone."""
+    few = (itertools.combinations(refused, many) for many in (1, 2))
+    for together in (*itertools.chain(*few), refused):
         names = {each.name for each in together}
-        rest = [each for each in found if each.name not in names]
-        if not names <= {each.name for each in refused}:
+        if not names or not names <= {each.name for each in refused}:
             continue  # one of them is in by now
+        rest = [each for each in found if each.name not in names]
         if keeps([*rest, *together]):
             found = [*rest, *together]
             refused = [each for each in refused if each.name not in names]

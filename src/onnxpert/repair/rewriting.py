@@ -21,7 +21,7 @@ from onnxpert.repair.source.watching import Place, Seen
 Contents: TypeAlias = Mapping[Path, str]
 Look: TypeAlias = Callable[[Contents], Mapping[Place, list[Seen]]]  # runs the model and notes
 
-_ROUNDS = 4
+_ROUNDS = 12  # a choice of eight is seven choices, each inside the one before
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")  # as patch and git see them: a form feed ends none
 
 

@@ -22,19 +22,25 @@ _FUNCTIONS = {
 def search_with_torch(page: Page) -> Iterator[Change]:
     """Python compares the tensors of a list one by one, each a branch; torch compares them at once."""
     for node, listed in page.methods(*_METHODS):
-        if _is_list(page, listed) and len(node.args) == 1:
+        if (whole := _whole(page, listed)) is not None and len(node.args) == 1:
             template = _METHODS[cst.ensure_type(node.func, cst.Attribute).attr.value]
-            yield node, page.expression(template, _stack(page, listed), node.args[0].value)
+            yield node, page.expression(template, whole, node.args[0].value)
     for node in page.calls(*_FUNCTIONS):
         values, words = given(node)
         if len(values) == 1 and not words and _is_list(page, values[0]):
             yield node, page.expression(_FUNCTIONS[page.name(node.func)], _stack(page, values[0]))
     for asked in page.each(cst.Comparison):
-        listed = asked.comparisons[0].comparator
         held = [type(each.operator) for each in asked.comparisons] == [cst.In]
-        if held and (page.is_tensor(listed) or _is_list(page, listed)):
-            whole = listed if page.is_tensor(listed) else _stack(page, listed)
+        whole = _whole(page, asked.comparisons[0].comparator) if held else None
+        if whole is not None:
             yield asked, page.expression("({} == {}).any()", whole, asked.left)
+
+
+def _whole(page: Page, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """One tensor of what is a tensor or a list of them, None for anything else."""
+    if page.is_tensor(node):
+        return node
+    return _stack(page, node) if _is_list(page, node) else None
 
 
 def _is_list(page: Page, node: cst.CSTNode) -> bool:
