@@ -147,6 +147,19 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "at = torch.where(k == i)[0]\n            y[at] = x[at] * i",
         ),
     ],
+    "add-with-a-mask": [
+        (
+            (
+                "rows = []\nfor row in x.T:\n    if row.sum() > 0:\n        rows.append(row * 2)  # up\n"
+                "return torch.stack(rows)"
+            ),
+            "return torch.stack(rows)[torch.stack(rows_taken)]",
+        ),
+        (
+            "rows = [x[0]]\nfor row in x:\n    if row.sum() > 0:\n        rows.append(row)\nreturn rows[-1]",
+            "",  # the last that counts is another one
+        ),
+    ],
     "count-in-a-tensor": [
         (
             "many = [0] * 8\nfor k in x.argmax(1):\n    many[k] += 1\nreturn x * torch.tensor(many)",
@@ -208,6 +221,13 @@ CASES: dict[str, list[tuple[str, str]]] = {
                 "    y = y - 0.01\nreturn y"
             ),
             "while not stopped:",
+        ),
+        (
+            (
+                "y = x\nfor k in range(8):\n    if y[0, k] > 0:\n        continue\n    z = y * 2\n"
+                "    z[:, k] = 0\n    y = z - 1\nreturn y"
+            ),
+            "y = torch.where(skipped, y_kept, y)",
         ),
     ],
     "search-with-torch": [

@@ -36,7 +36,7 @@ from onnxpert.repair.source import text as files
 from onnxpert.repair.source.watching import NOTE, Notes, Place, Seen, noting
 from onnxpert.report import Action, Report
 
-_GENERATIONS = 3
+_GENERATIONS = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,10 @@ import libcst as cst
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.counting import NotByRowError
-from onnxpert.repair.source.loop import joined
+from onnxpert.repair.source.folding import appended, folded
 from onnxpert.repair.source.page import Page, below, dotted, small
-from onnxpert.repair.source.state import anew
+from onnxpert.repair.source.state import anew, is_truth
 from onnxpert.repair.source.uses import bound, carried, read_after
-
-_FOLDED = "torch.stack({})[torch.stack({})]"
 
 
 @codemod("stop-with-a-mask", cures=("CTL401", "CTL403", "CTL406", "CTL409"))
@@ -79,7 +77,7 @@ class _Masked:
         first = [page.statement(f"{done} = torch.tensor(False)")] if stops else []
         first += [page.statement(f"{name} = []") for name in self.lists.values()]
         yield loop, [*first, new]
-        yield from self._folded()
+        yield from folded(page, loop, self.lists)
 
     def _going(self, test: cst.BaseExpression, done: str) -> cst.BaseExpression:
         always = self.page.code(test) in ("True", "1")
@@ -100,43 +98,31 @@ class _Masked:
             new.append(anew(self.page, line, state))
             new += [
                 self.page.statement(f"{self._listed(each)}.append(~{done})")
-                for each in self._added(line)
+                for each in self._added(line, state)
             ]
         return new + [
-            self.page.statement(f"{name} = torch.where({done}, {one}, {name})")
+            self.page.statement(f"{name} = {self._chosen(name, done, one)}")
             for name, one in kept.items()
         ]
 
-    def _added(self, line: cst.CSTNode) -> list[str]:
-        """The list to which a line adds. Raises NotByRowError for anything else that is done there."""
-        if next(small(line), None) is line and next(below(line, cst.Expr), None) is None:
-            return []
-        found = []
-        for node in small(line):
-            target = getattr(node, "target", None) or next(
-                (each.target for each in getattr(node, "targets", ())), None
-            )
-            if isinstance(target, (cst.Subscript, cst.Attribute)):
-                raise NotByRowError
-            if not isinstance(node, cst.Expr):
-                continue
-            called = node.value.func if isinstance(node.value, cst.Call) else node.value
-            name, _, method = dotted(called).rpartition(".")
-            if method != "append" or not name.isidentifier():
-                raise NotByRowError
-            found.append(name)
+    def _added(self, line: cst.CSTNode, state: Sequence[str]) -> list[str]:
+        """The lists to which a line adds. Raises NotByRowError for anything else that is done there."""
+        own = {*bound(self.loop.body)} - {*state}  # names of the turn, which nobody else sees
+        writes: list[Any] = [*below(line, cst.AssignTarget), *below(line, cst.AugAssign)]
+        parts = [each.target for each in writes]
+        away = [each for each in parts if isinstance(each, (cst.Subscript, cst.Attribute))]
+        calls = list(below(line, cst.Expr))
+        found = [appended(each) for each in calls if each in small(line)]
+        seen = any(dotted(each.value) not in own for each in away)
+        if seen or len(found) < len(calls) or not all(found):
+            raise NotByRowError
         return found
+
+    def _chosen(self, name: str, done: str, kept: str) -> str:
+        """The old or the new value; of truth values without Where, which runtimes have not for them."""
+        if is_truth(self.page, self.loop, name):
+            return f"({done} & {kept}) | (~{done} & {name})"
+        return f"torch.where({done}, {kept}, {name})"
 
     def _listed(self, name: str) -> str:
         return self.lists.setdefault(name, self.page.fresh(self.loop, f"{name}_taken"))
-
-    def _folded(self) -> Iterator[Change]:
-        """What is made of the lists later, of those turns alone in which something was added."""
-        page, function = self.page, self.page.function(self.loop)
-        for name, taken in self.lists.items():
-            for use in below(function or self.loop, cst.Name):
-                if use.value == name and page.values(use) and use not in below(self.loop, cst.Name):
-                    changes = list(joined(page, use, _FOLDED.format(name, taken)))
-                    if not changes:
-                        raise NotByRowError
-                    yield from changes

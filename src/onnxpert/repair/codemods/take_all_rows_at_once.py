@@ -25,6 +25,10 @@ def take_all_rows_at_once(page: Page) -> Iterator[Change]:
                 yield from list(_Mapped(page, loop).changes())
             except NotByRowError:
                 continue
+    for call in page.calls("torch.stack", "torch.cat"):
+        rows = call.args[0].value if call.args else call
+        if page.is_tensor(rows):  # another change made a stack of a list that is none any more
+            yield from joined(page, rows, page.code(rows))
     for made in page.each(cst.ListComp):
         try:
             yield from list(_gathered(page, made))
@@ -77,7 +81,7 @@ class _Mapped(Rows):
         """`counts[place] += row`, all that a loop does: several rows may have one place."""
         page, target = self.page, getattr(node, "target", None)
         adds = isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign)
-        if not adds or not isinstance(target, cst.Subscript):
+        if not adds or not isinstance(target, cst.Subscript) or not page.is_tensor(target.value):
             return None
         *before, last = (each.slice for each in target.slice)
         if not isinstance(last, cst.Index) or self.turn.index in map(page.code, (*before, last)):

@@ -39,6 +39,11 @@ def _seen(page: Page, loop: cst.For | cst.While, name: str) -> list[Seen]:
     return [seen for use in uses if use.value == name for seen in page.values(use)]
 
 
+def is_truth(page: Page, loop: cst.For | cst.While, name: str) -> bool:
+    """Whether it was nothing but tensors of truth values."""
+    return {(each.kind, each.dtype) for each in _seen(page, loop, name)} == {(Kind.TENSOR, "bool")}
+
+
 def _is_number(page: Page, node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.BaseNumber) or page.was(node, *_NUMBERS)
 
