@@ -201,6 +201,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "n, y = 0, x\nwhile y.abs().max() > 0.5 and n < 9:\n    y = y / 2\n    n += 1\nreturn y, n",
             "torch._higher_order_ops.while_loop(goes_on, turn, (y, torch.tensor(n)))",
         ),
+        (
+            "y = x * 1\nwhile y.abs().max() > 0.5:\n    y = y / 2\ny += x\nreturn y",
+            "(y,))\n        y = y + x\n",
+        ),
         ("n = 8\nwhile n > 1:\n    n = n // 2\n    x = x + n\nreturn x", ""),
     ],
     "stop-with-a-mask": [

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,21 @@ from onnxpert.engine.plain import (
     outcomes,
     plain_export,
     quiet,
+    runs_by_itself,
     traced,
 )
 from onnxpert.engine.plain_loops import plain_loops
 from onnxpert.engine.sources import Prepared, prepare
 from onnxpert.load.substitutes import substituted
 from onnxpert.repair.codemod import Codemod
-from onnxpert.repair.rewriting import Contents, applicable, diff, narrowed, rewritten
+from onnxpert.repair.rewriting import (
+    Contents,
+    applicable,
+    diff,
+    narrowed,
+    rewritten,
+    with_others,
+)
 from onnxpert.repair.source import text as files
 from onnxpert.repair.source.watching import NOTE, Notes, Place, Seen, noting
 from onnxpert.report import Action, Report
@@ -282,7 +289,7 @@ class _Search:
                     part = narrowed(self.files(found), each, self.job.look, alone)
                     found.extend([part] if part else [])
                 refused.append(each)
-            found[:], refused[:] = _with_others(found, refused, keeps)
+            found[:], refused[:] = with_others(found, refused, keeps)
         return found
 
     def _wants(self, each: Codemod) -> bool:
@@ -326,7 +333,10 @@ class _Search:
             return Fixed(self.before, None, plain=plain, notes=notes)
         new = self.files(kept)
         tried = self.job.tried(new, self.job.request(self.job.load(self.baseline(kept))))
-        if not (tried.proven or tried.plain):
+        breaks = runs_by_itself(self.job.load(self.contents)) and not runs_by_itself(
+            self.job.load(new)
+        )
+        if breaks or not (tried.proven or tried.plain):
             notes = ("what was tried could not be proven, so it is not offered",)
             return Fixed(self.before, tried.report, notes=notes)
         left = () if tried.report.ok else ("onnxpert still has something to say, see its findings",)
@@ -366,24 +376,6 @@ class _Search:
                 "no codemod makes torch.export follow it"
             )
         return "no codemod helps here: see the findings for what to change by hand"
-
-
-def _with_others(
-    found: list[Codemod], refused: list[Codemod], keeps: Callable[[Sequence[Codemod]], bool]
-) -> tuple[list[Codemod], list[Codemod]]:
-    """Lets in what needs another one: one that is in by now, one that was refused, or all of them.
-
-    It then stands in the place of what was kept of it alone."""
-    few = (itertools.combinations(refused, many) for many in (1, 2))
-    for together in (*itertools.chain(*few), refused):
-        names = {each.name for each in together}
-        if not names or not names <= {each.name for each in refused}:
-            continue  # one of them is in by now
-        rest = [each for each in found if each.name not in names]
-        if keeps([*rest, *together]):
-            found = [*rest, *together]
-            refused = [each for each in refused if each.name not in names]
-    return found, refused
 
 
 def apply(fixed: Fixed) -> tuple[Path, ...]:

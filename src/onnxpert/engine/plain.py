@@ -131,6 +131,16 @@ def outcomes(prepared: Prepared) -> list[list[Any] | None]:
     return found
 
 
+def runs_by_itself(prepared: Prepared) -> bool:
+    """Whether it runs at the example as users run it: with gradients kept, and with torch's own loops."""
+    try:
+        with quiet():
+            prepared.model(*_copied(prepared.args), **_copied(prepared.kwargs))
+    except Exception:  # whatever it is, it is not what they had
+        return False
+    return True
+
+
 def agree(expected: Sequence[Sequence[Any] | None], actual: Sequence[Sequence[Any] | None]) -> bool:
     """Whether the second gives what the first does, wherever that gives anything."""
     if expected[0] is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import itertools
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -68,6 +69,24 @@ def narrowed(
         if keeps(replace(wide, only=only | {site})):
             only |= {site}
     return replace(wide, only=only) if only else None
+
+
+def with_others(
+    found: list[Codemod], refused: list[Codemod], keeps: Callable[[Sequence[Codemod]], bool]
+) -> tuple[list[Codemod], list[Codemod]]:
+    """Lets in what needs another one: one that is in by now, one that was refused, or all of them.
+
+    It then stands in the place of what was kept of it alone."""
+    few = (itertools.combinations(refused, many) for many in (1, 2))
+    for together in (*itertools.chain(*few), refused):
+        names = {each.name for each in together}
+        if not names or not names <= {each.name for each in refused}:
+            continue  # one of them is in by now
+        rest = [each for each in found if each.name not in names]
+        if keeps([*rest, *together]):
+            found = [*rest, *together]
+            refused = [each for each in refused if each.name not in names]
+    return found, refused
 
 
 def _once(

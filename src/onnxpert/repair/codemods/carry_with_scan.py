@@ -11,7 +11,7 @@ from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.counting import NotByRowError
 from onnxpert.repair.source.loop import Rows
 from onnxpert.repair.source.page import Page, small
-from onnxpert.repair.source.state import anew, as_tensor, is_begun, lasts, own
+from onnxpert.repair.source.state import anew, anew_later, as_tensor, is_begun, lasts, own
 from onnxpert.repair.source.uses import bound, carried, ends_early, read_after, unpacked
 
 
@@ -47,6 +47,7 @@ class _Scanned(Rows):
         step = page.fresh(loop, "step")
         yield loop, [self._function(step, held, list(rows), lines), *self._call(step, held, rows)]
         yield from self.others
+        yield from anew_later(page, loop, state)
 
     def _function(
         self,

@@ -11,7 +11,7 @@ from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.counting import NotByRowError
 from onnxpert.repair.source.page import Page, below, everything
-from onnxpert.repair.source.state import anew, as_tensor, own
+from onnxpert.repair.source.state import anew, anew_later, as_tensor, own
 from onnxpert.repair.source.uses import bound, carried, ends_early, read_after
 from onnxpert.repair.source.watching import Kind
 
@@ -24,6 +24,7 @@ def turn_with_while_loop(page: Page) -> Iterator[Change]:
         if isinstance(block, cst.IndentedBlock) and loop.orelse is None:
             try:
                 yield loop, list(_turned(page, loop))
+                yield from anew_later(page, loop, carried(page, loop))
             except NotByRowError:
                 continue
 

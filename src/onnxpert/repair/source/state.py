@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import libcst as cst
 import libcst.matchers as m
 
+from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.counting import NotByRowError
 from onnxpert.repair.source.page import Page, below, elements
-from onnxpert.repair.source.uses import statements_before
+from onnxpert.repair.source.uses import statements_after, statements_before
 from onnxpert.repair.source.watching import Kind, Seen
 
 _NUMBERS = (Kind.INT, Kind.FLOAT, Kind.BOOL)
@@ -88,6 +89,15 @@ def anew(page: Page, line: Any, names: Collection[str]) -> Any:
 
     The latter is a write into the tensor that the turn was given."""
     return line.visit(_Anew(page, names))
+
+
+def anew_later(page: Page, loop: cst.CSTNode, names: Collection[str]) -> Iterator[Change]:
+    """The same after the loop: what torch's loops give is not to be written into where gradients are kept."""
+    for line in statements_after(page, loop):
+        for node in below(line, cst.AugAssign):
+            if isinstance(node.target, cst.Name) and node.target.value in names:
+                value = page.assigned(node)[1]
+                yield node, page.statement(f"{node.target.value} = {{}}", value).body[0]
 
 
 class Lasts(cst.CSTTransformer):

@@ -79,10 +79,11 @@ def statements_before(page: Page, node: cst.CSTNode) -> list[cst.CSTNode]:
 
 def read_after(page: Page, node: cst.CSTNode, name: str) -> bool:
     """Whether what a statement leaves in a name is read later, in the next turn of a loop around too."""
-    return reads_first(_statements_after(page, node), name)
+    return reads_first(statements_after(page, node), name)
 
 
-def _statements_after(page: Page, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def statements_after(page: Page, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Those that a function may run after one, with the next turn of a loop around it."""
     for block, at in _around(page, node):
         again = isinstance(page.parent(block), (cst.For, cst.While))
         for line in (*block.body[at + 1 :], *(block.body[: at + 1] if again else ())):
