@@ -160,6 +160,20 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "",  # the last that counts is another one
         ),
     ],
+    "make-with-arange": [
+        (
+            (
+                "n = x.shape[1]\nm = torch.tensor([[0.0 if j <= i else -9.0 for j in range(n)] for i in range(n)])"
+                "\nreturn x @ m"
+            ),
+            "m = torch.where(torch.arange(n) <= torch.arange(n)[:, None], 0.0, -9.0)",
+        ),
+        (
+            "n = x.shape[1]\nreturn x * torch.tensor([1 / (i + 1) for i in range(n)], dtype=x.dtype)",
+            "(1 / (torch.arange(n) + 1)).to(x.dtype)",
+        ),
+        ("return x * torch.tensor([i for i in range(8)])", ""),  # as many in every call
+    ],
     "count-in-a-tensor": [
         (
             "many = [0] * 8\nfor k in x.argmax(1):\n    many[k] += 1\nreturn x * torch.tensor(many)",
