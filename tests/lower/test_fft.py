@@ -158,6 +158,18 @@ def test_stft_with_a_window_that_is_given() -> None:
     assert_same(there_and_back, torch.randn(2, 64), HANN, dynamic="auto")
 
 
+@pytest.mark.filterwarnings("ignore:The length of signal is shorter")  # filled up with zeros
+@pytest.mark.parametrize("longer", [0, 5, 30])
+def test_istft_as_long_as_a_size(longer: int) -> None:
+    def there_and_back(x: torch.Tensor) -> torch.Tensor:
+        spectrum = torch.stft(x, 16, 4, window=HANN, return_complex=True)
+        return torch.istft(spectrum * 2, 16, 4, window=HANN, length=x.shape[-1] + longer)
+
+    others = [(torch.randn(1, 51),), (torch.randn(3, 16),)]
+    dynamic = {"x": {0: "rows", 1: "n"}}
+    assert_same(there_and_back, torch.randn(2, 64), dynamic=dynamic, others=others)
+
+
 def test_spectrogram_of_long_frames() -> None:
     window = torch.hann_window(400)
 

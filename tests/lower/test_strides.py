@@ -40,6 +40,21 @@ def test_dynamic_sizes():
     assert_same(call, X, dynamic="auto", others=[(torch.randn(2, 3),)])
 
 
+def test_a_stride_that_is_nothing_at_a_size_of_one():
+    def call(x):  # every row starts one further to the left
+        rows, columns = x.shape
+        return x.as_strided((rows, rows), (columns - 1, 1), rows - 1)
+
+    rows = torch.export.Dim("rows")
+    x = torch.randn(4, 7)
+    assert_same(
+        call,
+        x,
+        dynamic=({0: rows, 1: 2 * rows - 1},),
+        others=[(torch.randn(1, 1),), (torch.randn(2, 3),)],
+    )
+
+
 def test_writes():
     def call(x):
         x = x.clone()

@@ -20,6 +20,7 @@ from onnxpert.capture.open_sizes.listed import OpenLists
 from onnxpert.capture.open_sizes.packed import open_lengths
 from onnxpert.capture.open_sizes.quotients import divided_at_once
 from onnxpert.capture.open_sizes.scanning import scans_in_order
+from onnxpert.capture.open_sizes.signals import OpenSignals
 from onnxpert.capture.open_sizes.spacing import OpenSteps
 from onnxpert.capture.open_sizes.truths import truths_as_numbers
 from onnxpert.capture.places import guards_with_places
@@ -118,6 +119,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(DataAttribute(recorder))
         stack.enter_context(open_numbers())
         stack.enter_context(OpenSteps())
+        stack.enter_context(OpenSignals())
         stack.enter_context(recorder.autocast)
         stack.enter_context(scans_in_order())
         stack.enter_context(as_text(recorder.texts.append, recorder.place, recorder.worded))

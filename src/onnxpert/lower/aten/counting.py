@@ -8,7 +8,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.emitter import Emitter
-from onnxpert.lower.symbols import Size, concrete
+from onnxpert.lower.symbols import Size, concrete, may_be_zero
 
 
 def least(a: Size, b: Size) -> Size:
@@ -26,6 +26,9 @@ def most(a: Size, b: Size) -> Size:
 
 def count(op: Emitter, size: Size, *, start: Size = 0, step: Size = 1) -> ir.Value:
     """`start, start + step, ...`: `size` numbers."""
+    if may_be_zero(step):  # which Range refuses
+        steps = op.Mul(count(op, size), op.scalar(concrete(step), torch.int64))
+        return op.Add(steps, op.scalar(concrete(start), torch.int64))
     bounds = (
         op.scalar(concrete(place), torch.int64) for place in (start, start + size * step, step)
     )
@@ -38,10 +41,7 @@ def grid(op: Emitter, sizes: Sequence[Size], steps: Sequence[Size], start: Size 
         return op.scalar(concrete(start), torch.int64)
     total: ir.Value | None = None
     for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
-        if isinstance(concrete(step), int) and concrete(step) == 0:
-            own = op.expand(op.const([0], torch.int64), (size,))
-        else:
-            own = count(op, size, step=step)
+        own = count(op, size, step=step)
         own = op.reshape(own, [size if i == axis else 1 for i in range(len(sizes))])
         total = own if total is None else op.Add(total, own)
     assert total is not None

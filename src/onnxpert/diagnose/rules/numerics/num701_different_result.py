@@ -64,11 +64,11 @@ def different_result(verified: Verified) -> Iterator[Hit]:
             "Python makes a text of a tensor's value, and computes on with the text",
             at=verified.text,
             help="compute with the number itself: a file has no texts of numbers",
-            notes=(f"the file differs at {first.case}: output {first.output}, {_how(first)}",),
+            notes=(f"the file differs at {first.case}: {_how(first)}",),
         )
         return
     yield Hit(
-        f"the file differs from the model at {first.case}: output {first.output}, {_how(first)}",
+        f"the file differs from the model at {first.case}: {_how(first)}",
         at=found.location if found else verified.location,
         help="was the file made from this model, with these weights? If so, an operator is "
         "translated wrongly: please report it",
@@ -79,6 +79,8 @@ def different_result(verified: Verified) -> Iterator[Hit]:
 
 
 def _how(row: Row) -> str:
+    which = f"output {row.output}, " if row.output else ""  # a file that fails has none
     if row.detail:
-        return row.detail
-    return f"largest difference {row.max_abs:.3g} (allowed {row.rtol:g} rel + {row.atol:g} abs)"
+        return which + row.detail
+    allowed = f"allowed {row.rtol:g} rel + {row.atol:g} abs"
+    return f"{which}largest difference {row.max_abs:.3g} ({allowed})"
