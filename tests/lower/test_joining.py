@@ -74,3 +74,14 @@ def test_combinations_with_replacement():
 def test_dtypes(dtype):
     x = torch.ones(2, 2).to(dtype)
     assert_same(lambda x: (torch.cat([x, x]), torch.stack([x, x]), torch.block_diag(x, x)), x)
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_first": True}, {"padding_side": "left"}])
+def test_sequences_filled_up_to_the_longest(options):
+    def call(x, y):  # the data decide which it is
+        rows = [x[x[:, 0] > 0], y[y[:, 0] > 0], x[:2]]
+        return torch.nn.utils.rnn.pad_sequence(rows, padding_value=-1.0, **options)
+
+    few, many = -torch.ones(3, 2), torch.ones(5, 2)
+    others = [(few, many), (many, few), (few, few)]
+    assert_same(call, torch.randn(4, 2), torch.randn(6, 2), dynamic="auto", others=others)

@@ -10,6 +10,7 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
+from onnxpert.lower.aten.counting import most
 from onnxpert.lower.aten.padding import padded
 from onnxpert.lower.aten.reshaping import atleast_1d, atleast_2d, atleast_3d, is_zero, spread
 from onnxpert.lower.emitter import Emitter, Refusal
@@ -101,6 +102,26 @@ def block_diag(op: Emitter, tensors: Sequence[ir.Value]) -> ir.Value:
         left, right = sum(widths[:place]), sum(widths[place + 1 :])
         rows.append(padded(op, block, [(0, 0), (left, right)]))
     return rows[0] if len(rows) == 1 else op.Concat(*rows, axis=0)
+
+
+@lowering(aten.pad_sequence.default)
+def pad_sequence(
+    op: Emitter,
+    sequences: Sequence[ir.Value],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> ir.Value:
+    """Each filled up to the longest, which the data may decide."""
+    lengths = [op.shape(x)[0] for x in sequences]
+    longest = functools.reduce(most, lengths)
+    filled = []
+    for x, length in zip(sequences, lengths, strict=True):
+        missing = longest - length
+        ends = (missing, 0) if padding_side == "left" else (0, missing)
+        borders = [ends, *[(0, 0)] * (op.rank(x) - 1)]
+        filled.append(padded(op, x, borders, value=padding_value))
+    return stack(op, filled, 0 if batch_first else 1)
 
 
 # ---- grids ---------------------------------------------------------------------------------
