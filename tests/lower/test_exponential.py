@@ -70,6 +70,13 @@ def test_log2_of_powers_of_two_is_whole() -> None:
     assert_same(lambda x: torch.floor(torch.log2(x)), x)
 
 
+@pytest.mark.parametrize(("base", "function"), [(2.0, torch.log2), (10.0, torch.log10)])
+def test_logarithms_of_powers_are_whole_in_double_precision(base: float, function: Any) -> None:
+    edges = torch.tensor([0.0, -1.0, INFINITY, NAN], dtype=torch.float64)
+    x = torch.cat([base ** torch.arange(-8, 20, dtype=torch.float64), edges])
+    assert_same(lambda x: torch.floor(function(x)), x)
+
+
 EXPONENTS = [0, 1, 2, 3, 0.5, -0.5, -1, -2, 2.5, 7]
 
 

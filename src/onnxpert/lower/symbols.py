@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,6 +10,8 @@ import onnx_ir as ir
 import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+from onnxpert.lower.logarithms import to_base
 
 if TYPE_CHECKING:
     from onnxpert.lower.emitter import Emitter
@@ -203,8 +204,7 @@ def _round_decimal(self: Emission, expr: Expr) -> ir.Value:
 
 
 def _log2(self: Emission, expr: Expr) -> ir.Value:
-    logarithm = self.op.Log(*self.floats(expr.args[0]))
-    return self.op.Div(logarithm, self.op.const([math.log(2)], torch.float64))
+    return to_base(self.op, 2, *self.floats(expr.args[0]))
 
 
 def _bitwise(name: str) -> Callable[[Emission, Expr], ir.Value]:

@@ -10,6 +10,7 @@ import torch
 
 from onnxpert.lower.aten.arithmetic import multiplied
 from onnxpert.lower.emitter import Emitter
+from onnxpert.lower.logarithms import to_base
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import call, chosen, everywhere, floating, promoted
 
@@ -106,13 +107,18 @@ def log(op: Emitter, x: ir.Value) -> ir.Value:
 def log2(op: Emitter, x: ir.Value) -> ir.Value:
     # In float64, so that the logarithm of a power of two is a whole number: models round it down.
     (value,) = floating(op, x)
+    if op.dtype(value) is torch.float64:
+        return to_base(op, 2, value)
     natural = op.Log(op.cast(value, torch.float64))
     return op.cast(op.Mul(natural, 1 / math.log(2)), op.dtype(value))
 
 
 @lowering(aten.log10.default)
 def log10(op: Emitter, x: ir.Value) -> ir.Value:
-    return call(op, "Mul", log(op, x), 1 / math.log(10))
+    (value,) = floating(op, x)
+    if op.dtype(value) is torch.float64:
+        return to_base(op, 10, value)
+    return call(op, "Mul", log(op, value), 1 / math.log(10))
 
 
 @lowering(aten.log1p.default, aten.special_log1p.default)
