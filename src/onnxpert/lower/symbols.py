@@ -143,6 +143,14 @@ def _pow(self: Emission, expr: Expr) -> ir.Value:
     return self.op.Pow(*self.floats(base, exponent))
 
 
+def _pow_by_natural(self: Emission, expr: Expr) -> ir.Value:
+    """Whole numbers only, and a whole number."""
+    base, exponent = expr.args
+    if exponent.is_Integer:
+        return _pow(self, expr)
+    return self.op.Pow(self.arg(base), self.arg(exponent))
+
+
 def _floor_div(self: Emission, expr: Expr) -> ir.Value:
     a, b = self.alike(*expr.args)
     if a.dtype == ir.DataType.DOUBLE:
@@ -235,7 +243,7 @@ _HANDLERS: dict[str, Callable[[Emission, Expr], ir.Value]] = {
     "Add": _chain("Add"),
     "Mul": _mul,
     "Pow": _pow,
-    "PowByNatural": _pow,
+    "PowByNatural": _pow_by_natural,
     "FloatPow": lambda self, expr: self.op.Pow(*self.floats(*expr.args)),
     "FloorDiv": _floor_div,
     "CleanDiv": _floor_div,

@@ -58,6 +58,25 @@ class Windows(nn.Module):
         return pieces.view(kept, rows // 2, columns // 4, 2, 4).sum((0, 1))
 
 
+class Doubled(nn.Module):
+    """Filled up to a power of two, as fast transforms like it; and the other way to say it."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        size = x.shape[1]
+        one, other = 2 ** math.ceil(math.log2(size)), 1 << (size - 1).bit_length()
+        return nn.functional.pad(x, (0, one - size)), x * other
+
+
+def test_the_next_power_of_two(tmp_path: Path) -> None:
+    path, model = tmp_path / "m.onnx", Doubled()
+    onnxpert.export(model, (torch.randn(2, 7),), path, dynamic_shapes=({0: "rows", 1: "columns"},))
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    for columns in (1, 2, 3, 4, 8, 9, 64, 128, 129):
+        x = torch.randn(1, columns)
+        for got, want in zip(session.run(None, {"x": x.numpy()}), model(x), strict=True):
+            np.testing.assert_allclose(got, want.numpy(), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "model", [Halves(), Grid(), ImportedRoot(), Counted(), Listed(), Padded(), Windows()]
 )

@@ -37,6 +37,7 @@ _STEPPED = 3  # arguments of a range in steps
 # Of a later Python, what `LOAD_GLOBAL` is has to be read up first.
 _KNOWN_INSTRUCTIONS = sys.version_info < (3, 14)
 _plain_sqrt, _plain_isqrt, _plain_pow = math.sqrt, math.isqrt, math.pow
+_plain_log2 = math.log2
 
 
 class SizeTakenError(BaseException):
@@ -115,6 +116,17 @@ def _isqrt(value: Any) -> Any:
     return _int(_sqrt(value)) if isinstance(value, torch.SymInt) else _plain_isqrt(value)
 
 
+def _log2(value: Any) -> Any:
+    if isinstance(value, (torch.SymInt, torch.SymFloat)):
+        return torch._sym_log2(torch.sym_float(value))  # type: ignore[attr-defined,no-untyped-call]
+    return _plain_log2(value)
+
+
+def _bit_length(size: Any) -> Any:
+    """Symbols lack what every whole number has: the next power of two is `1 << (n - 1).bit_length()`."""
+    return math.floor(_log2(2 * size + 1))  # without a case of its own for 0
+
+
 def _pow(base: Any, exponent: Any) -> Any:
     if isinstance(base, _SYMBOLS) or isinstance(exponent, _SYMBOLS):
         return torch.sym_float(base) ** torch.sym_float(exponent)  # type: ignore[no-untyped-call]
@@ -157,11 +169,12 @@ _CALLED: dict[Any, Callable[..., Any]] = {
     range: _range,
     max: _extreme(max, torch.sym_max),
     min: _extreme(min, torch.sym_min),
-    math.sqrt: _sqrt,  # these three by the name they were imported under
+    math.sqrt: _sqrt,  # these by the name they were imported under
     math.isqrt: _isqrt,
+    math.log2: _log2,
     math.pow: _pow,
 }
-_MATHEMATICS = {"sqrt": _sqrt, "isqrt": _isqrt, "pow": _pow}
+_MATHEMATICS = {"sqrt": _sqrt, "isqrt": _isqrt, "log2": _log2, "pow": _pow}
 
 
 def _replacement(name: str, scope: Mapping[str, Any]) -> Any | None:
@@ -262,11 +275,13 @@ class Numbers:
         for name, ours in _MATHEMATICS.items():
             patched.append((math, name, getattr(math, name)))
             setattr(math, name, ours)
+        torch.SymInt.bit_length = _bit_length  # type: ignore[attr-defined]
         try:
             yield
         finally:
             for kind, name, plain in patched:
                 setattr(kind, name, plain)
+            del torch.SymInt.bit_length  # type: ignore[attr-defined]
             self._restore()
 
     def _noticing(self, plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
