@@ -34,6 +34,11 @@ class ImportedRoot(nn.Module):
         return x / sqrt(x.shape[1])
 
 
+class RootOfArrays(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x / np.sqrt(x.shape[1]) + np.log2(x.shape[0] / 2)  # type: ignore[no-any-return]
+
+
 class Counted(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.reshape(len(x), 1, -1).sum(-1) / float(len(x))
@@ -78,7 +83,8 @@ def test_the_next_power_of_two(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [Halves(), Grid(), ImportedRoot(), Counted(), Listed(), Padded(), Windows()]
+    "model",
+    [Halves(), Grid(), ImportedRoot(), RootOfArrays(), Counted(), Listed(), Padded(), Windows()],
 )
 def test_a_size_stays_a_size(model: nn.Module, tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"

@@ -123,7 +123,7 @@ def _log2(value: Any) -> Any:
 
 
 def _bit_length(size: Any) -> Any:
-    """Symbols lack what every whole number has: the next power of two is `1 << (n - 1).bit_length()`."""
+    """The next power of two is `1 << (n - 1).bit_length()`."""
     return math.floor(_log2(2 * size + 1))  # without a case of its own for 0
 
 
@@ -174,6 +174,14 @@ _CALLED: dict[Any, Callable[..., Any]] = {
     math.log2: _log2,
     math.pow: _pow,
 }
+# Methods that symbols lack. numpy asks whatever is no number of its own for its root: `np.sqrt(n)`.
+_LENT: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
+    (torch.SymInt, "bit_length", _bit_length),
+    (torch.SymInt, "sqrt", _sqrt),
+    (torch.SymInt, "log2", _log2),
+    (torch.SymFloat, "sqrt", _sqrt),
+    (torch.SymFloat, "log2", _log2),
+)
 _MATHEMATICS = {"sqrt": _sqrt, "isqrt": _isqrt, "log2": _log2, "pow": _pow}
 
 
@@ -275,13 +283,15 @@ class Numbers:
         for name, ours in _MATHEMATICS.items():
             patched.append((math, name, getattr(math, name)))
             setattr(math, name, ours)
-        torch.SymInt.bit_length = _bit_length  # type: ignore[attr-defined]
+        for kind, name, ours in _LENT:
+            setattr(kind, name, ours)
         try:
             yield
         finally:
             for kind, name, plain in patched:
                 setattr(kind, name, plain)
-            del torch.SymInt.bit_length  # type: ignore[attr-defined]
+            for kind, name, _ in _LENT:
+                delattr(kind, name)
             self._restore()
 
     def _noticing(self, plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
