@@ -100,13 +100,21 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
 
 def _run(strategy: Strategy, loaded: Loaded) -> Captured:
     """Again wherever a size was made a number that can stay a size."""
-    root = owner(loaded.module) if strategy.runs else None
-    with own_types(root), own_identities(root), Numbers().watching():
+    numbers, root = Numbers(), owner(loaded.module) if strategy.runs else None
+    with own_types(root), own_identities(root), numbers.watching():
         while True:
             try:
-                return _whole(strategy.run(loaded))
+                found = _whole(strategy.run(loaded))
             except SizeTakenError:
+                numbers.arrays.swap()
                 continue
+            except Exception as error:
+                numbers.arrays.blame(error)
+                if not (numbers.arrays.swap() or numbers.arrays.give_up()):
+                    raise
+                continue
+            if not numbers.arrays.swap():  # what is raised inside of numpy may get lost there
+                return found
 
 
 def _at_home(ended: Captured | CaptureFailed) -> Captured | CaptureFailed:

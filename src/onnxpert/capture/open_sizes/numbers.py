@@ -25,6 +25,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils._sympy.functions import FloorDiv
 
+from onnxpert.capture.open_sizes.arrays import Arrays
 from onnxpert.capture.open_sizes.nothing import correction
 from onnxpert.capture.reasoning import Frugal
 from onnxpert.core.source import ownership
@@ -265,6 +266,7 @@ class Numbers:
         self._before: dict[FunctionType, CodeType] = {}
         self._added: list[tuple[dict[str, Any], str]] = []
         self._seen: set[CodeType] = set()
+        self.arrays = Arrays()
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -309,7 +311,9 @@ class Numbers:
         if owned and isinstance(size, torch.SymBool) and frame.f_lasti not in _calls(frame.f_code):
             return False
         self._seen.add(frame.f_code)
-        if not (owned and _KNOWN_INSTRUCTIONS):
+        if not owned:
+            return self.arrays.ask(frame)
+        if not _KNOWN_INSTRUCTIONS:
             return False
         used: dict[str, Any] = {}
         changed = False
@@ -328,13 +332,14 @@ class Numbers:
             if name not in frame.f_globals:
                 frame.f_globals[name] = ours
                 self._added.append((frame.f_globals, name))
-        return changed
+        return changed or self.arrays.ask(frame)
 
     def _restore(self) -> None:
         for function, code in self._before.items():
             function.__code__ = code
         for scope, name in self._added:
             scope.pop(name, None)
+        self.arrays.restore()
         self._before.clear()
         self._added.clear()
 
