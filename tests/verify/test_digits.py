@@ -157,3 +157,27 @@ def test_an_order_by_anything_else_is_not(tmp_path: Path, branched: bool) -> Non
     file = _file(tmp_path / "m.onnx", 0, branched=branched)
     report = onnxpert.verify(file, Ranked().eval(), _given())
     assert [each.rule for each in report.findings if each.blocks] == ["NUM701"]
+
+
+class Sums(torch.nn.Module):
+    """Each sum twice, its parts in either order: rounding decides which of the two is larger."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        parts = torch.randn(4096, 32, generator=torch.Generator().manual_seed(0))
+        self.parts = torch.nn.Buffer(torch.cat([parts, parts.flip(0)], 1))
+        self.start = torch.nn.Buffer(100 * parts[:2].flatten())
+        self.start[32:] = self.start[:32]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        sums = x @ self.parts
+        if x.sum() > 0:
+            return (sums + self.start).topk(64).indices
+        return (sums - self.start).topk(64).indices
+
+
+def test_what_is_behind_a_branch_has_the_digits_of_the_file(tmp_path: Path) -> None:
+    """Beside each other, the product and the sum would be computed as one, with other digits."""
+    report = onnxpert.export(Sums().eval(), (torch.ones(1, 4096),), tmp_path / "sums.onnx")
+    example = [row for row in report.verified if row.case == "example"]
+    assert [Choice.ROUNDING in row.choices for row in example] == [True]

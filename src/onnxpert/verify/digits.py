@@ -19,8 +19,8 @@ from onnxpert.core.tolerance import tolerance
 from onnxpert.targets.target import Array, Target
 from onnxpert.verify.arrays import dtype_name, to_tensor
 from onnxpert.verify.divergence import run_with_outputs
+from onnxpert.verify.exposing import exposed
 from onnxpert.verify.file import read
-from onnxpert.verify.unfolding import unfolded
 
 if TYPE_CHECKING:
     import onnx
@@ -127,24 +127,29 @@ def _near(one: torch.Tensor, other: torch.Tensor, moves: float) -> torch.Tensor:
 
 def deciding(path: Path, target: Target, feeds: Mapping[str, Array]) -> list[torch.Tensor]:
     """The values of a file that decide something, with these inputs; none where it has no such."""
+    model = read(path)
+    outer = {name for node in model.graph.node for name in node.output}
     try:
-        model = unfolded(read(path), path, target, feeds)
-        names = list(dict.fromkeys(_decisive(model)))
+        names = exposed(model, _decisive)
         if not names:
             return []
         answers = run_with_outputs(model, names, path, target, feeds)
     except Exception:  # each runtime has its own kinds; some give no inner values
         logger.debug("the file does not run with more outputs", exc_info=True)
         return []
-    return [to_tensor(answers[name]) for name in names]
-
-
-def _decisive(model: onnx.ModelProto) -> list[str]:
-    """Only those that are computed: inputs and weights have the digits they have."""
-    made = {name for node in model.graph.node for name in node.output if name}
     return [
-        name
-        for node in model.graph.node
-        for name in node.input[: _DECIDING.get(node.op_type, 0)]
-        if name in made
+        to_tensor(answers[name]) if name in outer else _narrow(to_tensor(answers[name]))
+        for name in names
     ]
+
+
+def _decisive(node: onnx.NodeProto) -> Sequence[str]:
+    names: Sequence[str] = node.input[: _DECIDING.get(node.op_type, 0)]
+    return names
+
+
+def _narrow(value: torch.Tensor) -> torch.Tensor:
+    """In single precision, if that is what it was before a branch handed it out."""
+    single = value.float()
+    same = (single.double() == value) | value.isnan()
+    return single if bool(same.all()) else value
