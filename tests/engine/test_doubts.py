@@ -14,8 +14,9 @@ import torch
 from torch import nn
 
 import onnxpert
+import onnxpert.capture
 from onnxpert.capture.forking.size_choice import Axis, Choice
-from onnxpert.core.types import DimSpec
+from onnxpert.core.types import DimSpec, Loaded, replace
 
 LIBRARY = """
 import torch
@@ -166,6 +167,39 @@ def test_what_is_one_size_stays_one_when_it_is_asked_about(
     report = onnxpert.export(model, example, path, dynamic_shapes=shapes)
     assert report.ok
     agrees(model, path, *((torch.randn(2, n), torch.ones(2, n)) for n in (1, 6, 7, 40)))
+
+
+def test_a_right_file_is_kept_where_looking_for_more_sizes_fails(
+    library: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond a few columns the file is right and does not promise it: then the lines are followed."""
+
+    class Placed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.few, self.many = nn.Buffer(torch.arange(16.0)), nn.Buffer(torch.arange(24.0))
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            first = library.positions(self.few, x.shape[1])[:1]
+            places = library.positions(self.many, mask.shape[1])
+            return x.mean(1, keepdim=True) + first + mask * places
+
+    def capture(loaded: Loaded) -> Any:
+        """As if nobody could follow them."""
+        asked_again.append(loaded.as_written)
+        if not loaded.as_written:
+            return onnxpert.capture.capture(loaded)
+        unseen = replace(loaded, as_written=False, doubted=frozenset())
+        return replace(onnxpert.capture.capture(unseen), loaded=loaded, left_open=False)
+
+    asked_again: list[bool] = []
+    monkeypatch.setattr("onnxpert.engine.pipeline.capture", capture)
+    model, path = Placed().eval(), tmp_path / "placed.onnx"
+    shapes = {"x": {1: "columns"}, "mask": {1: "length"}}
+    example = (torch.randn(2, 5), torch.ones(2, 7))
+    assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
+    assert any(asked_again)
+    agrees(model, path, *((torch.randn(2, 9), torch.ones(2, n)) for n in (1, 24, 25, 60)))
 
 
 def test_sizes_that_are_assumed_equal_move_together() -> None:

@@ -69,6 +69,8 @@ def _looked_at_closer(
     if _has_other_sides(walk, loaded, verified):
         return replace(loaded, thorough=True)  # type: ignore[no-any-return]
     if not loaded.as_written and _flows_otherwise(walk, loaded, lowered, verified, crossed):
+        if verified.proven and not crossed:
+            walk.proven = loaded
         return replace(loaded, as_written=True)  # type: ignore[no-any-return]
     if not loaded.keeps_nan and _passes_over_nan(lowered, verified):
         return replace(loaded, keeps_nan=True)  # type: ignore[no-any-return]
@@ -138,7 +140,7 @@ def _flows_otherwise(
     captured = walk.captured
     if any(asked_for(loaded, lowered, one.boundary) or is_own(one) for one in crossed):
         return True
-    if taken_beyond(loaded, lowered, verified):
+    if taken_beyond(loaded, lowered, verified) and not walk.contents_itself:
         return True
     if not isinstance(captured, Captured) or not (captured.branches or captured.inferred):
         return False
@@ -174,6 +176,22 @@ def with_less_offered(walk: Walk) -> Loaded | None:
     return without(walk.captured.loaded, less)
 
 
+def as_proven(walk: Walk) -> Loaded | None:
+    """A walk that failed while it looked for more sizes, once more as it had been proven for fewer."""
+    if walk.proven is None or not walk.blocked:
+        return None
+    loaded, walk.proven, walk.contents_itself = walk.proven, None, True
+    _forget_graph(walk)
+    return loaded
+
+
+def _forget_graph(walk: Walk) -> None:
+    """What was read off a graph and its proof will be read again off another."""
+    read = {id: rule.reads for id, rule in rules().items()}
+    walk.findings = [f for f in walk.findings if f.repaired or read[f.rule] not in _OF_A_GRAPH]
+    walk.forget_file()
+
+
 def with_constants(walk: Walk) -> Loaded | None:
     """A walk that failed with numbers as inputs, once more with them as they are in the example."""
     captured = walk.captured
@@ -183,9 +201,7 @@ def with_constants(walk: Walk) -> Loaded | None:
     read = {id: rule.reads for id, rule in rules().items()}
     if any(f.blocks and read[f.rule] not in _OF_A_GRAPH[1:] for f in walk.findings):
         return None  # it would fail all the same
-    # What was read off that graph and its proof will be read again.
-    walk.findings = [f for f in walk.findings if f.repaired or read[f.rule] not in _OF_A_GRAPH]
-    walk.forget_file()
+    _forget_graph(walk)
     return without_numbers(walk, loaded)
 
 

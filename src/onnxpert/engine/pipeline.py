@@ -26,6 +26,7 @@ from onnxpert.core.types import (
 from onnxpert.diagnose import diagnose
 from onnxpert.engine.again import (
     after_a_proof,
+    as_proven,
     holds_nan,
     with_constants,
     with_less_offered,
@@ -150,8 +151,8 @@ def _walked(walk: Walk, path: Path, keep: bool, action: Action) -> Report:
     try:
         # Again only with fewer dynamic dimensions, or fewer bodies to follow: it ends.
         while loaded is not None:
-            loaded = _turn(walk, loaded, path) or with_less_offered(walk)
-            loaded = loaded or with_constants(walk)
+            loaded = _turn(walk, loaded, path) or as_proven(walk)
+            loaded = loaded or with_less_offered(walk) or with_constants(walk)
         if walk.saved is not None and keep and not walk.blocked:
             walk.saved = publish(walk.saved, path)
             return summarise(walk, action, path)

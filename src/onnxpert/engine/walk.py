@@ -10,6 +10,7 @@ from onnxpert.core.types import (
     CaptureFailed,
     Divergence,
     Finding,
+    Loaded,
     Lowered,
     Plan,
     Quantised,
@@ -49,6 +50,9 @@ class Walk:
     scheme: Scheme | None = None  # how the file shall be quantised
     quantised: Quantised | None = None
     weights: Wish = field(default_factory=Wish)
+    # As it was when a right file had been made that takes fewer sizes than were asked for.
+    proven: Loaded | None = None
+    contents_itself: bool = False  # with that file: no other way leads to a better one
     narrower: str = ""  # the type that the target computes in instead of float64, by consent
 
     def __post_init__(self) -> None:
