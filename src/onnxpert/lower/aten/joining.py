@@ -47,25 +47,6 @@ def stack(op: Emitter, tensors: Sequence[ir.Value], dim: int = 0) -> ir.Value:
     return joined(op, [op.unsqueeze(x, axis) for x in tensors], axis)
 
 
-@lowering(aten.pad_sequence.default)
-def pad_sequence(
-    op: Emitter,
-    sequences: Sequence[ir.Value],
-    batch_first: bool = False,
-    padding_value: float = 0.0,
-    padding_side: str = "right",
-) -> ir.Value:
-    lengths = [op.shape(x)[0] for x in sequences]
-    longest: Size = functools.reduce(torch.sym_max, lengths)
-    rows = []
-    for x, length in zip(sequences, lengths, strict=True):
-        missing = (0, longest - length) if padding_side == "right" else (longest - length, 0)
-        row = padded(op, x, [missing] + [(0, 0)] * (op.rank(x) - 1), value=padding_value)
-        rows.append(op.describe(row, (longest, *op.shape(x)[1:])))
-    axis = 0 if batch_first else 1
-    return joined(op, [op.unsqueeze(row, axis) for row in rows], axis)
-
-
 @lowering(aten.hstack.default)
 def hstack(op: Emitter, tensors: Sequence[ir.Value]) -> ir.Value:
     parts = [atleast_1d(op, x) for x in tensors]
