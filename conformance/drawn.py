@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,18 @@ FURTHEST = 300  # characters of a reason
 _TOLERANCE = 1e-3
 
 Inputs = dict[str, torch.Tensor]
+
+
+def attempted(
+    seed: int, source: str, tried: Callable[[torch.nn.Module, Path], tuple[Outcome, str]]
+) -> tuple[Outcome, str, str]:
+    """How the trial of a program ends, why, and the program itself, which is a file of its own."""
+    with tempfile.TemporaryDirectory(prefix="drawn-") as directory, torch.no_grad():
+        file = Path(directory) / f"drawn_{seed}.py"
+        file.write_text(source, encoding="utf-8")
+        torch.manual_seed(seed)
+        outcome, detail = tried(imported(file).Program().eval(), file)
+    return outcome, detail, source
 
 
 def imported(file: Path) -> ModuleType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ import onnxpert
 from conformance.drawn import (
     FURTHEST,
     Inputs,
+    attempted,
     cloned,
-    imported,
     in_words,
     near,
     no_line,
@@ -36,13 +36,7 @@ _NUDGES = 3
 def attempt(seed: int) -> tuple[Outcome, str, str]:
     """How the export of a seed's program ends, why, and the program itself."""
     program = draw(seed)
-    with tempfile.TemporaryDirectory(prefix="flow-") as directory, torch.no_grad():
-        file = Path(directory) / f"flow_{seed}.py"
-        file.write_text(program.source, encoding="utf-8")
-        torch.manual_seed(seed)
-        model = imported(file).Program().eval()
-        outcome, detail = _exported(model, program, file)
-    return outcome, detail, program.source
+    return attempted(seed, program.source, functools.partial(_exported, program))
 
 
 def dynamic(program: Program) -> bool:
@@ -50,7 +44,7 @@ def dynamic(program: Program) -> bool:
     return program.seed % 3 != 0
 
 
-def _exported(model: torch.nn.Module, program: Program, file: Path) -> tuple[Outcome, str]:
+def _exported(program: Program, model: torch.nn.Module, file: Path) -> tuple[Outcome, str]:
     path = file.with_suffix(".onnx")
     example = _example(program)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import functools
 from pathlib import Path
 
 import numpy
@@ -13,8 +13,8 @@ import onnxpert
 from conformance.drawn import (
     FURTHEST,
     Inputs,
+    attempted,
     cloned,
-    imported,
     in_words,
     near,
     no_line,
@@ -38,16 +38,10 @@ _RANGE = "onnxpert.dim."
 def attempt(seed: int) -> tuple[Outcome, str, str]:
     """How the export of a seed's program ends, why, and the program itself."""
     program = draw(seed)
-    with tempfile.TemporaryDirectory(prefix="sizes-") as directory, torch.no_grad():
-        file = Path(directory) / f"sizes_{seed}.py"
-        file.write_text(program.source, encoding="utf-8")
-        torch.manual_seed(seed)
-        model = imported(file).Program().eval()
-        outcome, detail = _exported(model, program, file)
-    return outcome, detail, program.source
+    return attempted(seed, program.source, functools.partial(_exported, program))
 
 
-def _exported(model: torch.nn.Module, program: Program, file: Path) -> tuple[Outcome, str]:
+def _exported(program: Program, model: torch.nn.Module, file: Path) -> tuple[Outcome, str]:
     path = file.with_suffix(".onnx")
     example = _inputs(program, program.example)
     named = {name: dict(enumerate(INPUTS[name])) for name in program.inputs}

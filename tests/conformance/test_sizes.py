@@ -19,7 +19,7 @@ def test_a_seed_is_one_program() -> None:
     first, again = draw(5), draw(5)
     assert first == again
     assert draw(6).source != first.source
-    assert first.source.splitlines()[first.first_line].startswith("    def forward")
+    assert first.source.splitlines()[first.first_line - 1].startswith("    def forward")
     assert set(first.example) == set("abcd")
 
 

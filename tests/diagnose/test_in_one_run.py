@@ -53,9 +53,9 @@ class HoldsObject(nn.Module, Logs):
 
 class Compares(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        if torch.equal(x.argmax(0), torch.tensor(0)):  # CTL401
+        if torch.equal(x.argmax(0), torch.tensor(0)):  # CTL406
             x = x + 1
-        order = sorted(x.tolist())  # CTL402
+        order = sorted(x.tolist())  # CTL411
         return torch.linalg.eigvals(x[:, None] * order[0] * x)  # OPS501
 
 

@@ -102,14 +102,16 @@ def is_but_one(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
 def doubted(
     captured: object, loaded: Loaded, lowered: Lowered, crossed: Sequence[Crossed]
 ) -> frozenset[str]:
-    """Assumptions that do not hold at sizes the user wants, or of the user's own lines: to be asked
-    about in another capture."""
+    """Assumptions that do not hold at sizes the user wants, or that the user's own lines make however
+    they are read: to be asked about in another capture."""
     if not isinstance(captured, Captured) or loaded.thorough:
         return frozenset()
     wanted = [
         one.boundary.assumed
         for one in crossed
-        if captured.left_open or is_own(one) or asked_for(loaded, lowered, one.boundary)
+        if captured.left_open
+        or (loaded.as_written and is_own(one))
+        or asked_for(loaded, lowered, one.boundary)
     ]
     fresh = frozenset(wanted) - loaded.doubted - {""}
     return fresh if len(loaded.doubted | fresh) <= _MOST_DOUBTED else frozenset()
