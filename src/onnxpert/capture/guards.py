@@ -62,11 +62,12 @@ def limits(captured: Captured) -> Iterator[Assumption]:
 
 
 def about_others(captured: Captured, symbols: Set[Any]) -> Iterator[Assumption]:
-    """What was assumed of sizes beside these, and that did not become numbers."""
+    """What was assumed of sizes beside these, be it by comparing them with these, and that did not
+    become numbers."""
     environment = environment_of(captured)
     for guard in _placed(captured):
         own = guard.expr.free_symbols
-        if own.isdisjoint(symbols) and all(environment.replace(one).free_symbols for one in own):
+        if own - symbols and all(environment.replace(one).free_symbols for one in own):
             yield guard.expr, guard.sloc.frames
 
 

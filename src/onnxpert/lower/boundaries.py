@@ -15,8 +15,7 @@ from onnxpert.lower.symbols import Expr
 
 _UNSAID = ("ToFloat", "Identity")
 _SAID = {"TruncToInt": "int", "OpaqueUnaryFn_": "", "FloorToInt": "floor", "CeilToInt": "ceil"}
-_MOST_TRIED = 6
-_MOST_NEAR = 4  # more
+_MOST_TRIED = (6, 4, 4)  # of the smallest, and so many more of the nearest, and by other sizes
 _MOST_PAIRS = 6
 _MOST = 48
 _FAR = 1024  # from the example's size: so far one is looked for at which it does not hold
@@ -33,7 +32,8 @@ def boundaries(
     assumed = list(itertools.islice(_assumptions(captured, names, environment), _MOST))
     violations: list[list[dict[str, int]]] = [[] for _ in assumed]
     tried: set[tuple[tuple[str, int], ...]] = set()
-    for most, violated in ((_MOST_TRIED, _smallest), (_MOST_TRIED + _MOST_NEAR, _nearest)):
+    passes = (_smallest, _nearest, _by_others)
+    for most, violated in zip(itertools.accumulate(_MOST_TRIED), passes, strict=True):
         for own, (expr, _, hints) in zip(violations, assumed, strict=True):
             for sizes in violated(expr, hints) if len(tried) < most else ():
                 named = {names[symbol]: size for symbol, size in sizes.items()}
@@ -156,10 +156,20 @@ def _nearest(expr: Expr, hints: Mapping[Expr, int]) -> Iterator[dict[Expr, int]]
         yield from _violations(expr, beyond, hints, (True,))
 
 
+def _by_others(expr: Expr, hints: Mapping[Expr, int]) -> Iterator[dict[Expr, int]]:
+    """By any but the first size: the model may refuse where that one is too small or too large."""
+    for symbol in sorted(expr.free_symbols, key=str)[1:]:
+        yield from _violations(expr, _with_its_limit(expr), hints, (True,), (symbol,))
+
+
 def _violations(
-    expr: Expr, looked_for: Expr, hints: Mapping[Expr, int], nearest_first: Sequence[bool]
+    expr: Expr,
+    looked_for: Expr,
+    hints: Mapping[Expr, int],
+    nearest_first: Sequence[bool],
+    symbols: Sequence[Expr] = (),
 ) -> Iterator[dict[Expr, int]]:
-    for symbol in sorted(expr.free_symbols, key=str):
+    for symbol in symbols or sorted(expr.free_symbols, key=str):
         hint = hints[symbol]
         near = np.arange(max(hint - _FAR, 1), hint + _FAR)
         sizes = np.union1d(np.arange(1, _LARGEST + 1), near)

@@ -21,6 +21,7 @@ from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.guards import about_others, assuming, guards_of, limits, symbols_of
 from onnxpert.capture.holder import Recorded
+from onnxpert.capture.reasoning import example_sizes
 from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.capture.rolling.fit import Lengths, generalise
 from onnxpert.capture.rolling.fold import fold
@@ -30,6 +31,7 @@ from onnxpert.capture.rolling.scope import NestingRecorder
 from onnxpert.capture.rolling.ties import Axis, frozen_axes
 from onnxpert.capture.rolling.trace import Element, Trace, UnalikeError
 from onnxpert.capture.surroundings import recording
+from onnxpert.core.size_conditions import holds
 from onnxpert.core.types import Captured, DimSpec, Loaded
 
 logger = logging.getLogger(__name__)
@@ -181,7 +183,11 @@ def replayed(
     )
     if frozen(again):
         return None
-    return assuming(again, about_others(run, _symbols(given, sizes)))
+    assumed = list(about_others(run, _symbols(given, sizes)))
+    known = example_sizes(recorder.fake_mode.shape_env)
+    if any(holds(condition, known) is False for condition, _ in assumed):
+        raise UnalikeError("the example is none of those that it was told by")
+    return assuming(again, assumed)
 
 
 def _symbols(given: Mapping[str, Any], sizes: Sequence[Counted]) -> set[Any]:
