@@ -270,3 +270,18 @@ def test_auto_keeps_both_sizes_open(lengths: tuple[int, int], tmp_path: Path) ->
         x, z = (torch.randn(length) for length in others)
         (got,) = session.run(None, {"x": x.numpy(), "z": z.numpy()})
         np.testing.assert_allclose(got, model(x, z).numpy(), rtol=1e-4, atol=1e-5)
+
+
+class FewInAll(torch.nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * min(x.numel(), 3) + max(x.shape[0] * x.shape[1] - 2, 1)
+
+
+def test_the_smaller_of_a_product(tmp_path: Path) -> None:
+    model, path = FewInAll().eval(), tmp_path / "m.onnx"
+    onnxpert.export(model, (torch.randn(4, 5),), path, dynamic_shapes=({0: "a", 1: "b"},))
+    session = ort.InferenceSession(path)
+    for sizes in ((1, 1), (1, 2), (2, 1), (1, 3), (3, 3), (1, 9)):
+        x = torch.randn(sizes)
+        (got,) = session.run(None, {"x": x.numpy()})
+        np.testing.assert_allclose(got, model(x).numpy(), rtol=1e-5)

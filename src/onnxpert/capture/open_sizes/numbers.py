@@ -27,7 +27,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from onnxpert.capture.open_sizes.arrays import Arrays
 from onnxpert.capture.open_sizes.nothing import correction
-from onnxpert.capture.reasoning import Frugal
+from onnxpert.capture.reasoning import Frugal, is_otherwise_when_small
 from onnxpert.core.source import ownership
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -77,12 +77,23 @@ def _len(value: Any) -> Any:
 def _chosen(symbolic: Callable[..., Any], one: Any, other: Any) -> Any:
     """One of the two themselves, where what is known of them tells which."""
     if _is_at_most(one, other):
-        found = other if symbolic is torch.sym_max else one
+        small, large = one, other
     elif _is_at_most(other, one):
-        found = one if symbolic is torch.sym_max else other
+        small, large = other, one
     else:
         return symbolic(one, other)
+    if _is_more_when_few(small, large):
+        return symbolic(one, other)
+    found = large if symbolic is torch.sym_max else small
     return found + correction(found, one, other, max if symbolic is torch.sym_max else min)
+
+
+def _is_more_when_few(small: Any, large: Any) -> bool:
+    """Whether it is the other way round where several sizes are 0 or 1: of one alone, it is corrected."""
+    node = getattr(small <= large, "node", None)
+    if node is None or len(node.expr.free_symbols) < 2:
+        return False
+    return is_otherwise_when_small(node.expr, answer=True)
 
 
 def _is_at_most(one: Any, other: Any) -> bool:
