@@ -122,8 +122,10 @@ def _assumptions(
     if environment is None:
         return
     met_at = getattr(environment, "met_at", {})
+    first = {name: symbol for symbol, name in reversed(list(names.items()))}
+    same = {symbol: first[name] for symbol, name in names.items()}  # two of one name are one size
     for raw, guard in zip(environment.guards, captured.guards, strict=False):
-        expr = environment.replace(raw.expr)
+        expr = _renamed(environment.replace(raw.expr), same)
         if expr.free_symbols and expr.free_symbols <= names.keys():
             hints = {symbol: _hint(environment, symbol) for symbol in expr.free_symbols}
             elsewhere = met_at.get(raw.expr, {})
