@@ -276,7 +276,8 @@ class _Merger:
             return extremum
         if (a, b) not in self._sizes:
             later = {*self._names.values(), *self._names}
-            if not later.isdisjoint(a.free_symbols | b.free_symbols):
+            # Of a result that has such a size, the call that gives it tells.
+            if not made and not later.isdisjoint(a.free_symbols | b.free_symbols):
                 raise SidesDifferError(
                     "a number is told by the question and by what is read after it"
                 )
