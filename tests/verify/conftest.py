@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from onnxpert.core.types import InputLeaf, Loaded
+from onnxpert.verify import cases
 
 TYPES = {
     torch.float32: TensorProto.FLOAT,
@@ -21,6 +23,12 @@ TYPES = {
     torch.int64: TensorProto.INT64,
     torch.bool: TensorProto.BOOL,
 }
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the first run of a process takes: which sizes are tried shall not depend on it."""
+    monkeypatch.setattr(cases, "_LARGER_SECONDS", math.inf)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from torch import nn
 from onnxpert import targets
 from onnxpert.core.errors import UsageError
 from onnxpert.core.types import DimSpec, Verdict, Verified
-from onnxpert.verify import allowance, cases, verify
+from onnxpert.verify import allowance, verify
 
 ORT = targets.find("ort-cpu")
 BATCH = {"x": (torch.float32, ["batch", 4])}
@@ -45,9 +44,8 @@ def linear_file(write: Any, linear: nn.Linear) -> Path:
 
 
 def test_a_right_file_is_proven_at_other_sizes_and_values(
-    load: Any, linear: nn.Linear, linear_file: Path, monkeypatch: pytest.MonkeyPatch
+    load: Any, linear: nn.Linear, linear_file: Path
 ) -> None:
-    monkeypatch.setattr(cases, "_LARGER_SECONDS", math.inf)  # the first run is a cold one
     verified = verify(load(linear, x=torch.randn(2, 4)), linear_file, ORT)
     assert verified.proven
     tried = ["example", "batch=3", "other values", "batch=1", "batch=7"]

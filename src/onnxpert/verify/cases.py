@@ -20,8 +20,8 @@ REPEATED = " (repeated values)"
 _FAR = (1031, 521, 263, 131)  # the first that the model takes
 _FAR_SECONDS = 2.0
 _TIMES = 3
-_LARGER_SECONDS = 1.0
-_QUICK_SECONDS = 0.05
+_LARGER_SECONDS = 0.1
+_QUICK_SECONDS = 0.005
 _MIXTURES = 6
 _FEWEST_MIXED = 2
 
