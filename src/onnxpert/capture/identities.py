@@ -18,11 +18,11 @@ import torch
 
 from onnxpert.capture.kinds import same
 from onnxpert.capture.written.exits import UnwritableError
-from onnxpert.capture.written.leaving import PREFIX
+from onnxpert.capture.written.leaving import PREFIX, loaded
 from onnxpert.capture.written.matching import Matching
 from onnxpert.capture.written.recompiling import recompiled
 from onnxpert.capture.written.swapping import swapped
-from onnxpert.capture.written.syntax import is_number_itself, load
+from onnxpert.capture.written.syntax import is_number_itself
 from onnxpert.core.belongings import user_modules
 
 logger = logging.getLogger(__name__)
@@ -97,14 +97,14 @@ def _is_identity(node: ast.Compare) -> bool:
 class _Questions(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         self.generic_visit(node)
-        found = ast.Call(load("type"), [node.value], [])
+        found = ast.Call(loaded("type"), [node.value], [])
         return ast.copy_location(found, node) if _is_class(node) else node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
         if not _is_identity(node):
             return node
-        asked: ast.expr = ast.Call(load(_SAME), [node.left, node.comparators[0]], [])
+        asked: ast.expr = ast.Call(loaded(_SAME), [node.left, node.comparators[0]], [])
         if isinstance(node.ops[0], ast.IsNot):
             asked = ast.UnaryOp(ast.Not(), asked)
         return ast.copy_location(asked, node)

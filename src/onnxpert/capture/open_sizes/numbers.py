@@ -134,7 +134,7 @@ def _log2(value: Any) -> Any:
     return _plain_log2(value)
 
 
-def _bit_length(size: Any) -> Any:
+def size_bit_length(size: Any) -> Any:
     """The next power of two is `1 << (n - 1).bit_length()`."""
     return math.floor(_log2(2 * size + 1))  # without a case of its own for 0
 
@@ -188,7 +188,7 @@ _CALLED: dict[Any, Callable[..., Any]] = {
 }
 # Methods that symbols lack. numpy asks whatever is no number of its own for its root: `np.sqrt(n)`.
 _LENT: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
-    (torch.SymInt, "bit_length", _bit_length),
+    (torch.SymInt, "bit_length", size_bit_length),
     (torch.SymInt, "sqrt", _sqrt),
     (torch.SymInt, "log2", _log2),
     (torch.SymFloat, "sqrt", _sqrt),

@@ -13,7 +13,9 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxpert.capture.open_sizes.numbers import size_bit_length
 from onnxpert.core.source import ownership
 
 _LEAST = 2  # the user's own code and libraries, not torch's
@@ -82,6 +84,9 @@ def _with_truths(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _bit_length(symbol: Any) -> Any:
+    """Of a size it is one; what the data decide may be negative, and is compared with every power."""
+    if not free_unbacked_symbols(symbol.node.expr):
+        return size_bit_length(symbol)
     powers = 2 ** torch.arange(_BITS)
     return (torch.scalar_tensor(symbol, dtype=torch.int64).abs() >= powers).sum().item()
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from onnxpert.capture.written.leaving import PREFIX
-from onnxpert.capture.written.syntax import define, load, own
+from onnxpert.capture.written.leaving import PREFIX, loaded
+from onnxpert.capture.written.syntax import define, own
 
 MADE = f"{PREFIX}made"  # how the names of the functions begin that comprehensions become
 
@@ -68,21 +68,21 @@ class Comprehensions(ast.NodeTransformer):
         items = f"{PREFIX}items"
         first = node.generators[0]
         add: ast.stmt = ast.Expr(
-            ast.Call(ast.Attribute(load(items), "append", ast.Load()), [node.elt], [])
+            ast.Call(ast.Attribute(loaded(items), "append", ast.Load()), [node.elt], [])
         )
         for one in reversed(node.generators):
             for condition in reversed(one.ifs):
                 add = ast.If(condition, [add], [])
-            over = load(f"{PREFIX}over") if one is first else one.iter
+            over = loaded(f"{PREFIX}over") if one is first else one.iter
             add = ast.For(one.target, over, [add], [])
         body = [
             ast.Assign([ast.Name(items, ast.Store())], ast.List([], ast.Load())),
             add,
-            ast.Return(load(items)),
+            ast.Return(loaded(items)),
         ]
         made = define(name, body, [f"{PREFIX}over"])
         # In the order of Python: what is gone through is worked out where the brackets stand.
-        call = ast.Call(load(name), [self.visit(first.iter)], [])
+        call = ast.Call(loaded(name), [self.visit(first.iter)], [])
         for part in (made, call):
             ast.fix_missing_locations(ast.copy_location(part, node))
         inner, self._made = self._made, []
@@ -103,16 +103,16 @@ def _listed(node: ast.FunctionDef) -> None:
             return inner
 
         def visit_Return(self, one: ast.Return) -> Any:
-            return ast.copy_location(ast.Return(load(items)), one)
+            return ast.copy_location(ast.Return(loaded(items)), one)
 
         def visit_Yield(self, one: ast.Yield) -> Any:
             value = one.value or ast.Constant(None)
-            add = ast.Attribute(load(items), "append", ast.Load())
+            add = ast.Attribute(loaded(items), "append", ast.Load())
             return ast.copy_location(ast.Call(add, [value], []), one)
 
     body = [Yields().visit(one) for one in node.body]
     start = ast.Assign([ast.Name(items, ast.Store())], ast.List([], ast.Load()))
-    node.body = [start, *body, ast.Return(load(items))]
+    node.body = [start, *body, ast.Return(loaded(items))]
     for one in (start, node.body[-1]):
         ast.copy_location(one, node)
     ast.fix_missing_locations(node)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from onnxpert.capture.written.leaving import PREFIX
+from onnxpert.capture.written.leaving import PREFIX, loaded
 
 Names = list[tuple[str, ast.expr]]  # what a case calls the things that it matched
 
@@ -30,7 +30,7 @@ class Matching(ast.NodeTransformer):
         parts = node.subject.elts if many and isinstance(node.subject, ast.Tuple) else []
         names = [f"{name}_{place}" for place in range(len(parts))]
         subject: ast.expr = (
-            ast.Tuple([_load(one) for one in names], ast.Load()) if many else _load(name)
+            ast.Tuple([loaded(one) for one in names], ast.Load()) if many else loaded(name)
         )
         try:
             chain = _chain(subject, node.cases)
@@ -72,7 +72,7 @@ def _asked(subject: ast.expr, pattern: ast.pattern) -> tuple[ast.expr | None, Na
             return test, [*names, (name, subject)] if name is not None else names
         case ast.MatchClass(cls, patterns, [], []) if _is_of_itself(cls, patterns):
             names = [name for one in patterns for name in _asked(subject, one)[1]]
-            return ast.Call(_load("isinstance"), [subject, cls], []), names
+            return ast.Call(loaded("isinstance"), [subject, cls], []), names
         case ast.MatchOr(patterns):
             return _either(subject, patterns), []
         case ast.MatchSequence(patterns) if _is_alike(subject, patterns):
@@ -117,10 +117,6 @@ def _all(subjects: list[ast.expr], patterns: list[ast.pattern]) -> tuple[ast.exp
     if not tests:
         return None, names
     return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), names
-
-
-def _load(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
 
 
 def _assigned(name: str, value: ast.expr) -> ast.stmt:

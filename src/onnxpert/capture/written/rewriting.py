@@ -11,7 +11,7 @@ from typing import Any
 
 from onnxpert.capture.written.comprehensions import MADE, Comprehensions
 from onnxpert.capture.written.exits import Exits, UnwritableError, stop_of
-from onnxpert.capture.written.leaving import PREFIX
+from onnxpert.capture.written.leaving import PREFIX, loaded
 from onnxpert.capture.written.matching import Matching
 from onnxpert.capture.written.naming import Naming
 from onnxpert.capture.written.syntax import (
@@ -23,7 +23,6 @@ from onnxpert.capture.written.syntax import (
     is_number_itself,
     is_part,
     is_search,
-    load,
     nonlocal_,
     own,
     placed,
@@ -163,7 +162,7 @@ class Flowing(ast.NodeTransformer):
             for name, side, own in ((yes, node.body, stored[0]), (no, node.orelse, stored[1]))
         ]
         held, state = _state(number, names)
-        call = called("branch", test, load(yes), load(no), state)
+        call = called("branch", test, loaded(yes), loaded(no), state)
         last: ast.stmt = ast.Return(call) if returns else ast.Expr(call)
         return placed([*sides, *held, last], node)
 
@@ -172,10 +171,10 @@ class Flowing(ast.NodeTransformer):
         stored = self._stored([node.target, *node.body])
         over, number = self.visit(node.iter), next(self._numbers)
         item, body = f"{PREFIX}item_{number}", f"{PREFIX}body_{number}"
-        take = ast.Assign([node.target], load(item))
+        take = ast.Assign([node.target], loaded(item))
         turn = define(body, [*nonlocal_(stored), take, *self._block(node.body)], [item])
         held, state = _state(number, names)
-        call = called("gone_through", over, load(body), _stop(node), state)
+        call = called("gone_through", over, loaded(body), _stop(node), state)
         return placed([turn, *held, ast.Expr(call)], node)
 
     def visit_While(self, node: ast.While) -> Any:
@@ -186,7 +185,7 @@ class Flowing(ast.NodeTransformer):
         ask = define(test, [ast.Return(self.visit(node.test))])
         turn = define(body, [*nonlocal_(stored), *self._block(node.body)])
         held, state = _state(number, names)
-        call = called("gone_round", load(test), load(body), _stop(node), state)
+        call = called("gone_round", loaded(test), loaded(body), _stop(node), state)
         return placed([ask, turn, *held, ast.Expr(call)], node)
 
     def visit_Try(self, node: ast.Try) -> Any:
@@ -266,14 +265,14 @@ class Flowing(ast.NodeTransformer):
     def _held_between(self, node: ast.Compare) -> Any:
         """`a < f() < b`, where the middle is worked out once."""
         middle = f"{PREFIX}middle"
-        again = ast.Compare(node.left, node.ops, [load(middle), node.comparators[1]])
+        again = ast.Compare(node.left, node.ops, [loaded(middle), node.comparators[1]])
         function = ast.Lambda(arguments([middle]), ast.copy_location(again, node))
         call = ast.Call(function, [node.comparators[0]], [])
         return self.visit(ast.fix_missing_locations(ast.copy_location(call, node)))
 
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
-            node.args = [load("__class__"), load(self._first[0])]
+            node.args = [loaded("__class__"), loaded(self._first[0])]
         if isinstance(node.func, ast.Attribute) and node.func.attr == "tolist" and not node.args:
             return ast.copy_location(called("listed", self.visit(node.func.value)), node)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and not node.keywords:
@@ -352,7 +351,7 @@ def _is_made(name: str) -> bool:
 
 def _stop(loop: ast.stmt) -> ast.expr:
     name = stop_of(loop)
-    return ast.Constant(None) if name is None else function_of(load(name))
+    return ast.Constant(None) if name is None else function_of(loaded(name))
 
 
 def _state(number: int, names: Sequence[str]) -> tuple[list[ast.stmt], ast.expr]:
@@ -364,7 +363,7 @@ def _state(number: int, names: Sequence[str]) -> tuple[list[ast.stmt], ast.expr]
     ]
     puts: list[ast.stmt] = []
     for place, name in enumerate(names):
-        value = ast.Subscript(load(given), ast.Constant(place), ast.Load())
+        value = ast.Subscript(loaded(given), ast.Constant(place), ast.Load())
         if "." in name:
             home, _, attribute = name.rpartition(".")
             owner = ast.parse(home, mode="eval").body
@@ -374,4 +373,4 @@ def _state(number: int, names: Sequence[str]) -> tuple[list[ast.stmt], ast.expr]
             puts.append(ast.Assign([ast.Name(name, ast.Store())], value))
     reader = define(read, [ast.Return(ast.Tuple(values, ast.Load()))])
     writer = define(write, [*nonlocal_(plain), *(puts or [ast.Pass()])], [given])
-    return [reader, writer], ast.Tuple([load(read), load(write)], ast.Load())
+    return [reader, writer], ast.Tuple([loaded(read), loaded(write)], ast.Load())

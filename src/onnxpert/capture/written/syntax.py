@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from onnxpert.capture.written.leaving import PREFIX
+from onnxpert.capture.written.leaving import PREFIX, loaded
 
 FLOW = f"{PREFIX}flow"  # the global name by which rewritten code knows who to call
 _NUMBERS = frozenset(
@@ -69,12 +69,8 @@ def is_number_itself(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, (bool, int))
 
 
-def load(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
-
-
 def called(method: str, *args: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(load(FLOW), method, ast.Load()), list(args), [])
+    return ast.Call(ast.Attribute(loaded(FLOW), method, ast.Load()), list(args), [])
 
 
 def function_of(value: ast.expr) -> ast.Lambda:
