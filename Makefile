@@ -61,7 +61,7 @@ conformance: $(READY) ## torch's whole operator database, write docs/operators.m
 mixtures: $(READY) ## random models in random dtypes, write docs/random-models.md; minutes
 	$(PY) conformance/mixtures/run.py $(ARGS)
 
-flows: $(READY) ## random programs of branches and loops, write docs/random-programs.md; half an hour
+flows: $(READY) ## random programs of branches and loops, write docs/random-programs.md; minutes
 	$(PY) conformance/flows/run.py $(ARGS)
 
 sizes: $(READY) ## random programs of arithmetic with sizes, write docs/random-sizes.md; minutes
