@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy
+import onnx_ir as ir
 import torch
 
 import onnxpert
 from conformance.results import Outcome
+from onnxpert.targets import find
 
 FURTHEST = 300  # characters of a reason
 _TOLERANCE = 1e-3
 
 Inputs = dict[str, torch.Tensor]
+Trial = tuple[str, Inputs, list[Any]]  # what to call it, what goes in, and what torch gives
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A module as text, and the inputs that its forward has."""
+
+    seed: int
+    source: str
+    inputs: tuple[str, ...]
+    first_line: int  # of what was drawn
 
 
 def attempted(
@@ -59,7 +73,45 @@ def without_file(
     return None
 
 
-def no_line(report: onnxpert.Report, file: Path) -> str:
+def judged(
+    model: torch.nn.Module,
+    file: Path,
+    example: Inputs,
+    dynamic_shapes: Any,
+    tried: Callable[[ir.Model], Iterable[Trial]],
+) -> tuple[Outcome, str]:
+    """A program exported as a user would, and its file held against torch at all that it is `tried` at."""
+    path = file.with_suffix(".onnx")
+    without = without_file(
+        lambda: onnxpert.export(
+            model, (), path, kwargs=cloned(example), dynamic_shapes=dynamic_shapes
+        ),
+        path,
+        lambda report: _no_line(report, file),
+    )
+    return without or _compared(path, tried)
+
+
+def _compared(path: Path, tried: Callable[[ir.Model], Iterable[Trial]]) -> tuple[Outcome, str]:
+    try:
+        run, file = find("ort-cpu").open(path), ir.load(path)
+    except Exception as error:  # whatever the runtime has to say
+        return Outcome.UNLOADABLE, in_words(error)
+    names = {str(value.name) for value in file.graph.inputs}
+    count = 0
+    for words, inputs, wanted in tried(file):
+        count += 1
+        try:
+            got = run({name: value.numpy() for name, value in inputs.items() if name in names})
+        except Exception as error:  # the same
+            return Outcome.UNLOADABLE, f"at {words}: {in_words(error)}"
+        if not near(wanted, got):
+            said = f"at {words}: the model gives {wanted}, the file {got}"
+            return Outcome.WRONG, said[:FURTHEST]
+    return Outcome.RIGHT, f"{count} inputs"
+
+
+def _no_line(report: onnxpert.Report, file: Path) -> str:
     """What a refusal leaves out: a reason, or the line of the program that it is about."""
     blocking = [finding for finding in report.findings if finding.blocks]
     for finding in blocking:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from conformance.drawn import Program
 from conformance.flows.grammar import BEGINNINGS, ENDINGS, INPUTS, INSIDE, MODULE, PHRASES
 
 _GAP = re.compile(r"\{(\w+)\}")
@@ -15,16 +16,6 @@ _LONGEST = 3  # statements of a block
 _WEIGHTS = {"assignment": 9, "writing": 4, "branch": 6, "loop": 3}
 _PARAMETERS = ("a", "b", "v", "s", "n")  # of a helper
 _INDENT = "    "
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A module as text, and the inputs that its forward has."""
-
-    seed: int
-    source: str
-    inputs: tuple[str, ...]
-    first_line: int  # of what was drawn
 
 
 def draw(seed: int) -> Program:

@@ -8,24 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import onnx_ir as ir
 import torch
 
-import onnxpert
 from conformance.drawn import (
-    FURTHEST,
     Inputs,
+    Program,
+    Trial,
     attempted,
     cloned,
     in_words,
+    judged,
     near,
-    no_line,
     results,
-    without_file,
 )
-from conformance.flows.drawing import Program, draw
+from conformance.flows.drawing import draw
 from conformance.results import Outcome
-from onnxpert.targets import find
 
 SIZES = (1, 2, 3, 5, 7, 11)
 _SCALES = ((1.0, 0.0), (0.3, 0.0), (1.0, 0.5), (2.0, 0.0), (1.0, -1.0), (0.5, 1.0), (9.0, 0.0))
@@ -45,7 +42,6 @@ def dynamic(program: Program) -> bool:
 
 
 def _exported(program: Program, model: torch.nn.Module, file: Path) -> tuple[Outcome, str]:
-    path = file.with_suffix(".onnx")
     example = _example(program)
     try:
         model(**cloned(example))
@@ -53,35 +49,15 @@ def _exported(program: Program, model: torch.nn.Module, file: Path) -> tuple[Out
         return Outcome.IDLE, in_words(error)
     sizes = {"x": {0: "n"}, "y": {0: "m"}, "t": None}
     shapes = {name: sizes[name] for name in program.inputs} if dynamic(program) else None
-    without = without_file(
-        lambda: onnxpert.export(model, (), path, kwargs=cloned(example), dynamic_shapes=shapes),
-        path,
-        lambda report: no_line(report, file),
-    )
-    return without or _judged(model, program, path)
+    return judged(model, file, example, shapes, lambda _: _tried(model, program))
 
 
-def _judged(model: torch.nn.Module, program: Program, path: Path) -> tuple[Outcome, str]:
-    """The file against torch, by means of its own: at every value that torch has an answer for."""
-    try:
-        run = find("ort-cpu").open(path)
-        names = {str(value.name) for value in ir.load(path).graph.inputs}
-    except Exception as error:  # whatever the runtime has to say
-        return Outcome.UNLOADABLE, in_words(error)
-    tried = 0
+def _tried(model: torch.nn.Module, program: Program) -> Iterator[Trial]:
+    """Every value that torch has an answer for."""
     for inputs in _others(program):
         wanted = _settled(model, inputs)
-        if wanted is None:
-            continue
-        tried += 1
-        words = f"at {_sizes(inputs)} of {_told_values(inputs)}"
-        try:
-            got = run({name: value.numpy() for name, value in inputs.items() if name in names})
-        except Exception as error:  # the same
-            return Outcome.UNLOADABLE, f"{words}: {in_words(error)}"
-        if not near(wanted, got):
-            return Outcome.WRONG, f"{words}: the model gives {wanted}, the file {got}"[:FURTHEST]
-    return Outcome.RIGHT, f"{tried} inputs"
+        if wanted is not None:
+            yield f"{_sizes(inputs)} of {_told_values(inputs)}", inputs, wanted
 
 
 def _settled(model: torch.nn.Module, inputs: Inputs) -> list[Any] | None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from conformance.drawn import Program
 from conformance.sizes.grammar import BLOCKS, CONDITIONS, INPUTS, MODULE, VALUES
 
 EXAMPLES = ({"a": 4, "b": 6, "c": 5, "d": 7}, {"a": 6, "b": 8, "c": 3, "d": 9})
@@ -22,17 +23,13 @@ _TRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A module as text, the inputs that its forward has and how to call it."""
+class Sized(Program):
+    """One that is called with sizes of its own."""
 
-    seed: int
-    source: str
-    inputs: tuple[str, ...]
-    first_line: int  # of what was drawn
     example: dict[str, int]  # the size of each name
 
 
-def draw(seed: int) -> Program:
+def draw(seed: int) -> Sized:
     """The program of a seed; the same on every machine."""
     chance = random.Random(seed)
     sizes = dict(EXAMPLES[0])
@@ -115,7 +112,7 @@ class _Draft:
 
         return _GAP.sub(fill, text)
 
-    def program(self, seed: int) -> Program:
+    def program(self, seed: int) -> Sized:
         """Its results are the values that no later line uses: every line counts."""
         ends = [
             name
@@ -134,7 +131,7 @@ class _Draft:
         head = MODULE.replace("{seed}", str(seed))
         body = "".join(f"        {line}\n" for line in lines)
         source = f"{head}\n    def forward(self, {', '.join(inputs)}):\n{body}"
-        return Program(seed, source, inputs, len(head.splitlines()) + 2, self.example)
+        return Sized(seed, source, inputs, len(head.splitlines()) + 2, self.example)
 
 
 def _is_handy(value: Any, kind: str) -> bool:

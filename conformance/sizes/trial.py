@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy
 import onnx_ir as ir
 import torch
 
-import onnxpert
-from conformance.drawn import (
-    FURTHEST,
-    Inputs,
-    attempted,
-    cloned,
-    in_words,
-    near,
-    no_line,
-    results,
-    without_file,
-)
+from conformance.drawn import Inputs, Trial, attempted, judged, results
 from conformance.results import Outcome
-from conformance.sizes.drawing import Program, draw
+from conformance.sizes.drawing import Sized, draw
 from conformance.sizes.grammar import INPUTS
-from onnxpert.targets import find
 
 # Of a, b, c and d.
 _SIZES = (
@@ -41,44 +30,23 @@ def attempt(seed: int) -> tuple[Outcome, str, str]:
     return attempted(seed, program.source, functools.partial(_exported, program))
 
 
-def _exported(program: Program, model: torch.nn.Module, file: Path) -> tuple[Outcome, str]:
-    path = file.with_suffix(".onnx")
+def _exported(program: Sized, model: torch.nn.Module, file: Path) -> tuple[Outcome, str]:
     example = _inputs(program, program.example)
     named = {name: dict(enumerate(INPUTS[name])) for name in program.inputs}
     shapes = "auto" if program.seed % 3 == 0 else named
-    without = without_file(
-        lambda: onnxpert.export(model, (), path, kwargs=cloned(example), dynamic_shapes=shapes),
-        path,
-        lambda report: no_line(report, file),
-    )
-    return without or _judged(model, program, path)
+    return judged(model, file, example, shapes, lambda made: _tried(model, program, made))
 
 
-def _judged(model: torch.nn.Module, program: Program, path: Path) -> tuple[Outcome, str]:
-    """The file against torch, by means of its own: at all sizes that both are made for."""
-    try:
-        run, file = find("ort-cpu").open(path), ir.load(path)
-    except Exception as error:  # whatever the runtime has to say
-        return Outcome.UNLOADABLE, in_words(error)
-    names = {str(value.name) for value in file.graph.inputs}
-    tried = 0
+def _tried(model: torch.nn.Module, program: Sized, made: ir.Model) -> Iterator[Trial]:
+    """All sizes that both are made for."""
     for sizes in (dict(zip("abcd", each, strict=True)) for each in _SIZES):
         inputs = _inputs(program, sizes)
         try:
             wanted = results(model, inputs)
         except Exception:  # the program is not made for these
             continue
-        if not all(numpy.isfinite(want).all() for want in wanted) or not _claims(file, inputs):
-            continue
-        tried += 1
-        try:
-            got = run({name: value.numpy() for name, value in inputs.items() if name in names})
-        except Exception as error:  # the same
-            return Outcome.UNLOADABLE, f"at {sizes}: {in_words(error)}"
-        if not near(wanted, got):
-            said = f"at {sizes}: the model gives {wanted}, the file {got}"
-            return Outcome.WRONG, said[:FURTHEST]
-    return Outcome.RIGHT, f"{tried} sizes"
+        if all(numpy.isfinite(want).all() for want in wanted) and _claims(made, inputs):
+            yield str(sizes), inputs, wanted
 
 
 def _claims(file: ir.Model, inputs: Inputs) -> bool:
@@ -103,7 +71,7 @@ def _in_range(said: str | None, size: int) -> bool:
     return int(low or 0) <= size <= int(high or size)
 
 
-def _inputs(program: Program, sizes: dict[str, int]) -> Inputs:
+def _inputs(program: Sized, sizes: dict[str, int]) -> Inputs:
     dice = torch.Generator().manual_seed(program.seed)
     return {
         name: torch.randn(*(sizes[axis] for axis in INPUTS[name]), generator=dice)

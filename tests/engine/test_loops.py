@@ -406,6 +406,31 @@ def test_a_second_block_is_looked_for(rows: int, shapes: Any, tmp_path: Path) ->
         np.testing.assert_allclose(Blocks()(x).numpy(), got, rtol=1e-4, atol=1e-4)
 
 
+class OneCell(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(4, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        state = x.new_zeros(6)
+        for row in x:
+            state = self.cell(row[None], state[None])[0]
+        return state
+
+
+@pytest.mark.parametrize("rows", [5, 40])
+def test_an_axis_that_weights_fix_keeps_no_loop_from_varying(rows: int, tmp_path: Path) -> None:
+    path = tmp_path / "cell.onnx"
+    torch.manual_seed(0)
+    model = OneCell().eval()
+    assert onnxpert.export(model, (torch.randn(rows, 4),), path, dynamic_shapes="auto").ok
+    session = onnxruntime.InferenceSession(path)
+    for length in (1, 2, 5, 13):
+        x = torch.randn(length, 4)
+        (got,) = session.run(None, {"x": x.numpy()})
+        np.testing.assert_allclose(model(x).detach().numpy(), got, rtol=1e-4, atol=1e-5)
+
+
 class WritesIfPositive(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         out = torch.zeros_like(x)

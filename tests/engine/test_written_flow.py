@@ -204,6 +204,38 @@ def test_a_hundred_turns_and_more(tmp_path: Path) -> None:
     assert_same(model, path, [torch.full((4,), v) for v in (0.01, 3.0, 1000.0)])
 
 
+class Settling(nn.Module):
+    """The weights fix one axis; the other is nobody's business but the user's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        turns = 0
+        while x.abs().max() > 0.1 and turns < 100:
+            x = torch.tanh(self.mix(x)) * 0.5
+            turns += 1
+        return x
+
+
+def test_an_axis_that_weights_fix_keeps_no_other_from_varying(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, path = Settling(), tmp_path / "m.onnx"
+    onnxpert.export(model, (torch.randn(5, 4),), path, dynamic_shapes="auto")
+    assert_same(model, path, [torch.randn(rows, 4) for rows in (1, 5, 9)])
+
+
+def test_a_finding_in_a_loop_is_at_its_own_columns() -> None:
+    report = onnxpert.diagnose(Settling(), (torch.randn(5, 4),), dynamic_shapes="auto")
+    (found,) = [finding for finding in report.findings if finding.rule == "SHP201"]
+    at = found.location
+    assert at is not None
+    assert at.code == "x = torch.tanh(self.mix(x)) * 0.5"
+    assert at.code[at.column - 13 : at.end_column - 13] == "self.mix(x)"  # twelve are indented
+    assert not found.stack  # a turn of a loop is no call
+
+
 # ---- what is left alone --------------------------------------------------------------------
 
 

@@ -6,8 +6,8 @@ cut or stretched to fit and the call goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import torch
@@ -39,26 +39,63 @@ def refusals(captured: Captured) -> Iterator[Sighting]:
 
 
 def _refusals(loaded: Loaded, group: list[Axis]) -> list[Location]:
+    fitting = _Fitting()
+    try:
+        _call(loaded, group, fitting)
+    except Exception as error:
+        last = of_exception(error)
+        return [*fitting.places.values(), *([last] if last is not None else [])]
+    return list(fitting.places.values())
+
+
+class Offers:
+    """Which dimensions that nobody asked for by name the model takes at the example's size alone."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int | None], bool] = {}
+
+    def refused(self, loaded: Loaded, axes: Sequence[Axis]) -> list[Axis]:
+        offered = [one for one in axes if not one.spec.asked and one.axis is not None]
+        return [one for one in offered if self._is_refused(loaded, one, axes)]
+
+    def _is_refused(self, loaded: Loaded, one: Axis, axes: Sequence[Axis]) -> bool:
+        key = (one.leaf.name, one.axis)
+        if key not in self._known:
+            # Alone, or with what is as long: of two that are tied, the model takes neither alone.
+            alike = [each for each in axes if each.axis is not None and _size(each) == _size(one)]
+            groups = [[one], *([alike] if len(alike) > 1 else [])]
+            self._known[key] = not any(
+                _takes(loaded, group, more) for group in groups for more in (True, False)
+            )
+        return self._known[key]
+
+
+def _takes(loaded: Loaded, group: list[Axis], more: bool) -> bool:
+    try:
+        _call(loaded, group, nullcontext(), more)
+    except Exception:
+        return False
+    return True
+
+
+def _call(
+    loaded: Loaded, group: list[Axis], around: AbstractContextManager[Any], more: bool = True
+) -> None:
+    """One run of the model with other sizes than the example's."""
     module = owner(loaded.module)
     if module is None or isinstance(module, torch.jit.ScriptModule):
-        return []
+        return
     values = dict(zip((leaf.name for leaf in fed(loaded)), fed_copies(loaded), strict=True))
     for one in group:
-        values[one.leaf.name] = _resized(values[one.leaf.name], one)
-    fitting = _Fitting()
+        values[one.leaf.name] = _resized(values[one.leaf.name], one, more)
     with (
         untouched(module, buffers=True),
         torch.no_grad(),
         torch.random.fork_rng([]),
         Unwritten(module),
-        fitting,
+        around,
     ):
-        try:
-            Flat(loaded)(*values.values())
-        except Exception as error:
-            last = of_exception(error)
-            return [*fitting.places.values(), *([last] if last is not None else [])]
-    return list(fitting.places.values())
+        Flat(loaded)(*values.values())
 
 
 class _Fitting(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -115,10 +152,15 @@ def _stretched(tensor: torch.Tensor, axis: int, size: int) -> torch.Tensor:
     return tensor.index_select(axis, index) if tensor.shape[axis] else tensor
 
 
-def _resized(value: Any, one: Axis) -> Any:
-    """One more than in the example; one less where that is beyond what was asked for."""
+def _size(one: Axis) -> int:
+    assert one.axis is not None
+    return int(one.leaf.value.shape[one.axis])
+
+
+def _resized(value: Any, one: Axis, more: bool) -> Any:
+    """One more than in the example; one less if so wished, or where more was not asked for."""
     assert one.axis is not None
     size = value.shape[one.axis]
-    if one.spec.upper is None or size < one.spec.upper:
+    if more and (one.spec.upper is None or size < one.spec.upper):
         return torch.cat([value, value.narrow(one.axis, size - 1, 1)], one.axis)
     return value.narrow(one.axis, 0, size - 1)

@@ -8,7 +8,7 @@ import os
 import re
 import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any, TypeAlias
@@ -32,6 +32,8 @@ def spot(code: CodeType, line: int, instruction: int) -> Spot:
     return found
 
 
+# How the name of a function ends that was made of a part of the one before the point.
+PART = ".<part>"
 _OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 _LIBRARIES = tuple(
     {
@@ -88,9 +90,15 @@ def location(frames: Sequence[Frame], module: str = "") -> Location | None:
     frame = choose(frames)
     if frame is None:
         return None
-    calls = [_written(f) for f in _before(frame, frames) if ownership(f[0]) == _USER]
+    own = [f for f in _before(frame, frames) if ownership(f[0]) == _USER]
+    calls = [_written(one) for one, inner in pairwise([*own, frame]) if not _is_part(inner)]
     place = _written(frame)
     return replace(place, module=module, calls=tuple(calls)) if module or calls else place
+
+
+def _is_part(frame: Frame) -> bool:
+    """Whether it is a branch or a turn, which nobody called but the function that it stands in."""
+    return isinstance(frame, Spot) and frame.code.co_qualname.endswith(PART)
 
 
 def _before(frame: Frame, frames: Sequence[Frame]) -> Iterable[Frame]:

@@ -10,7 +10,7 @@ import sympy
 from torch import fx
 
 from onnxpert.capture.flat import fed
-from onnxpert.core.types import DimSpec, GraphInput, InputKind, InputLeaf, Loaded
+from onnxpert.core.types import DimSpec, GraphInput, InputKind, InputLeaf, Loaded, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,16 @@ def frozen_axes(loaded: Loaded, inputs: Sequence[GraphInput], graph: fx.Graph) -
         Axis(leaf, axis, spec, spec.name or roots[_symbol(size)] or (leaf.name, axis))
         for leaf, axis, spec, size in found
     ]
+
+
+def without(loaded: Loaded, axes: Sequence[Axis]) -> Loaded:
+    """The same model with those dimensions as the example has them."""
+    gone = {(one.leaf.name, one.axis) for one in axes}
+    leaves = tuple(
+        replace(leaf, dims=tuple(each for each in leaf.dims if (leaf.name, each[0]) not in gone))
+        for leaf in loaded.leaves
+    )
+    return replace(loaded, leaves=leaves)  # type: ignore[no-any-return]
 
 
 def _varying(leaf: InputLeaf, value: Any) -> Iterator[tuple[int | None, DimSpec, Any]]:

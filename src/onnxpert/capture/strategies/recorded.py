@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -33,7 +34,8 @@ from onnxpert.capture.rolling import (
 from onnxpert.capture.rolling.blocks import holds_blocks, in_blocks
 from onnxpert.capture.rolling.remainders import split_axes, turns_once, with_rest
 from onnxpert.capture.rolling.stopping import stopped
-from onnxpert.capture.rolling.ties import Axis
+from onnxpert.capture.rolling.ties import Axis, without
+from onnxpert.capture.size_refusals import Offers
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
 from onnxpert.capture.surroundings import naming_errors, recording
@@ -58,6 +60,7 @@ class Walker:
     name: str
     around: Around
     reasons: list[Unwritten] = field(default_factory=list)  # against writing it down as it stands
+    offers: Offers = field(default_factory=Offers)
 
     def captured(self, loaded: Loaded) -> Captured:
         try:
@@ -95,6 +98,11 @@ class Walker:
     def _freed(self, loaded: Loaded, captured: Captured) -> Captured | None:
         """The model with the sizes free again that one run took for numbers."""
         axes, graph = frozen(captured), captured.root.graph
+        fixed = self.offers.refused(loaded, axes)
+        if fixed:  # by weights, say: those beside them may be free all the same
+            fewer = without(loaded, fixed)
+            found = self._freed(fewer, dataclasses.replace(captured, loaded=fewer))
+            return found and dataclasses.replace(found, loaded=loaded)
         if not axes:
             cut = list(split_axes(captured))
             found = with_rest(loaded, cut, graph, self._plainly)
@@ -117,7 +125,8 @@ class Walker:
 
     def _written(self, loaded: Loaded) -> Captured | None:
         found = written(loaded, self._with, self.reasons.append)
-        return None if found is None or frozen(found) else found
+        axes = [] if found is None else frozen(found)
+        return None if len(self.offers.refused(loaded, axes)) < len(axes) else found
 
     def _asked(
         self,

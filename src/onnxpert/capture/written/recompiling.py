@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Callable
 from types import CodeType
 
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.leaving import PREFIX
+from onnxpert.core.source import PART
 
 
 def recompiled(
@@ -18,11 +18,9 @@ def recompiled(
     """None where there is nothing to rewrite. Raises where the source is not there, or says more
     than a function can."""
     lines, first = inspect.getsourcelines(code)
-    tree = ast.parse(textwrap.dedent("".join(lines)))
-    function = tree.body[0]
+    function = _parsed("".join(lines), first)
     if not isinstance(function, ast.FunctionDef) or function.name != code.co_name:
         return None
-    ast.increment_lineno(function, first - 1)
     private = any(_is_private(part) for part in ast.walk(function))
     made = rewrite(function)
     if made is None:
@@ -37,6 +35,15 @@ def recompiled(
     made.returns = None
     made.decorator_list = []
     return _of(made, code)
+
+
+def _parsed(source: str, first: int) -> ast.stmt:
+    """With the lines and columns that it has in its file."""
+    if not source[0].isspace():
+        return ast.increment_lineno(ast.parse(source).body[0], first - 1)
+    around = ast.parse(f"if True:\n{source}").body[0]
+    assert isinstance(around, ast.If)
+    return ast.increment_lineno(around.body[0], first - 2)
 
 
 def _of(made: ast.FunctionDef, code: CodeType) -> CodeType:
@@ -70,8 +77,9 @@ def _is_private(part: ast.AST) -> bool:
 
 def _named(new: CodeType, old: CodeType) -> CodeType:
     """What was brought in goes by the name of the function it stands in."""
+    part = old.replace(co_qualname=f"{old.co_qualname.removesuffix(PART)}{PART}")
     constants = tuple(
-        _named(one, old if one.co_name.startswith((PREFIX, "<lambda>")) else one)
+        _named(one, part if one.co_name.startswith((PREFIX, "<lambda>")) else one)
         if isinstance(one, CodeType)
         else one
         for one in new.co_consts
