@@ -132,6 +132,32 @@ def yielded(x: Tensor) -> Tensor:
     return torch.stack(list(rows()))
 
 
+def row_by_row(x: Tensor) -> Tensor:
+    found = []
+    state = torch.zeros(1, 3)
+    for t in range(x.shape[0]):
+        best = (x[t : t + 1] + state).argmax(-1)
+        if best.item() == 0:
+            continue
+        found.append(best)
+        state = state + 0.1 * best
+    return torch.cat(found) if found else torch.zeros(0, dtype=torch.int64)
+
+
+def last_turn_counts(x: Tensor) -> Tensor:
+    totals = []
+    for row in x:
+        going = torch.ones(3, dtype=torch.bool)
+        total = torch.zeros(3)
+        for turn in range(6):
+            total = total + going * row
+            going = going & ~((total > 2) | (turn == 4))
+            if not going.any():
+                break
+        totals.append(total)
+    return torch.stack(totals)
+
+
 def chunks(x: Tensor) -> Tensor:
     return torch.cat([torch.softmax(part, 0) for part in x.chunk(3)])
 
@@ -156,6 +182,8 @@ def blocks(x: Tensor) -> Tensor:
         yielded,
         chunks,
         blocks,
+        row_by_row,
+        last_turn_counts,
     ],
 )
 def test_right_at_other_lengths_and_values(forward: Callable[..., Any], tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from onnxpert.core.source import location, of_exception, ownership
 from onnxpert.core.types import Captured, Loaded, Location, Sight, Sighting
 
 _USER = 3
+_SMALLEST_TOLD = 2
 
 
 def refusals(captured: Captured) -> Iterator[Sighting]:
@@ -64,8 +65,10 @@ class Offers:
             # Alone, or with what is as long: of two that are tied, the model takes neither alone.
             alike = [each for each in axes if each.axis is not None and _size(each) == _size(one)]
             groups = [[one], *([alike] if len(alike) > 1 else [])]
+            # A size of 1 is stretched to whatever is there, and says nothing of others.
+            changes = (True, False) if _size(one) > _SMALLEST_TOLD else (True,)
             self._known[key] = not any(
-                _takes(loaded, group, more) for group in groups for more in (True, False)
+                _takes(loaded, group, more) for group in groups for more in changes
             )
         return self._known[key]
 

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from onnxpert.capture.open_sizes.turns import length_between
+
 aten = torch.ops.aten
 
 
@@ -20,6 +22,13 @@ def cut(
     if not -input.dim() <= dim < input.dim():
         return NotImplemented
     size: Any = input.shape[dim]
+    length = length_between(start, end, size) if step == 1 else None
+    if length is not None:
+        strides = input.stride()
+        sizes = [*input.shape[: dim % input.dim()], length, *input.shape[dim % input.dim() + 1 :]]
+        return aten.as_strided.default(
+            input, sizes, strides, input.storage_offset() + start * strides[dim]
+        )
     count = _count(start, end) if step == 1 else 0
     if not count or not isinstance(size, torch.SymInt) or not size.node.has_hint():
         return NotImplemented

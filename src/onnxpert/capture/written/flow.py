@@ -18,6 +18,7 @@ from torch.fx.experimental.symbolic_shapes import (
 from onnxpert.capture.guards import keep_in_mind
 from onnxpert.capture.kinds import same
 from onnxpert.capture.open_sizes.keyed import Table
+from onnxpert.capture.open_sizes.turns import note_turn
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import has_quotient, is_otherwise_when_small, of_one_number
 from onnxpert.capture.written import choices, places, sequences, wordings
@@ -293,6 +294,7 @@ class Flow:
         counter = Counter()
 
         def turn() -> Any:
+            note_turn(counter.value, found.count)
             body(found.item(counter.value))
             counter.value = counter.value + 1
             return more()
