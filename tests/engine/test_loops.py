@@ -377,6 +377,15 @@ def test_packed_sequences(tmp_path: Path) -> None:
             np.testing.assert_allclose(a.detach().numpy(), b, rtol=1e-4, atol=1e-5)
 
 
+def test_of_packed_sequences_what_can_vary_does(tmp_path: Path) -> None:
+    """The layer asks nobody how many features they have, and takes one for whatever it needs."""
+    path = tmp_path / "packed.onnx"
+    args = (torch.randn(2, 6, 3), torch.tensor([6, 3]))
+    onnxpert.export(Packed().eval(), args, path, dynamic_shapes="auto")
+    x, lengths = (given.shape for given in onnxruntime.InferenceSession(path).get_inputs())
+    assert [isinstance(size, str) for size in (*x, *lengths)] == [True, True, False, True]
+
+
 def test_a_list_of_outputs_as_long_as_a_size_is_said() -> None:
     report = onnxpert.diagnose(
         lambda x: x.unbind(0), (torch.randn(3, 4),), dynamic_shapes={"x": {0: "rows"}}

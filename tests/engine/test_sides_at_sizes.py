@@ -285,3 +285,26 @@ def test_the_smaller_of_a_product(tmp_path: Path) -> None:
         x = torch.randn(sizes)
         (got,) = session.run(None, {"x": x.numpy()})
         np.testing.assert_allclose(got, model(x).numpy(), rtol=1e-5)
+
+
+class Window(torch.nn.Module):
+    """At most eight of what was and what is new."""
+
+    def forward(self, new: Tensor, old: Tensor) -> Tensor:
+        if old.shape[0] + new.shape[0] > 8:
+            old = old[-(8 - new.shape[0]) :] if new.shape[0] < 8 else old[:0]
+        return torch.cat([old, new])
+
+
+def test_a_size_that_would_be_negative_elsewhere_narrows_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    shapes = {"new": {0: "n"}, "old": {0: "m"}}
+    report = onnxpert.export(
+        Window(), (torch.randn(3, 2), torch.randn(5, 2)), path, dynamic_shapes=shapes
+    )
+    assert [f for f in report.findings if f.severity is not Severity.INFO] == []
+    session = ort.InferenceSession(path)
+    for new, old in ((1, 1), (3, 9), (7, 4), (8, 2), (12, 12)):
+        given = {"new": torch.randn(new, 2), "old": torch.randn(old, 2)}
+        (got,) = session.run(None, {name: value.numpy() for name, value in given.items()})
+        np.testing.assert_allclose(Window()(**given).numpy(), got)

@@ -232,6 +232,25 @@ def test_a_hundred_turns_and_more(tmp_path: Path) -> None:
     assert_same(model, path, [torch.full((4,), v) for v in (0.01, 3.0, 1000.0)])
 
 
+def until_it_stays(x: Tensor) -> Tensor:
+    centre = x[:3]
+    for _ in range(12):
+        near = (x[:, None] - centre).abs().sum(-1).argmin(1)
+        new = torch.stack([x[near == k].mean(0) if (near == k).any() else x[0] for k in range(3)])
+        if torch.allclose(new, centre, atol=1e-4):
+            break
+        centre = new
+    return centre
+
+
+def test_the_first_few_may_be_fewer(tmp_path: Path) -> None:
+    """`x[:3]` is no longer than x, and what is compared with it needs the size of neither."""
+    torch.manual_seed(0)
+    model, path = Model(until_it_stays), tmp_path / "m.onnx"
+    onnxpert.export(model, (torch.randn(9, 3),), path, dynamic_shapes={"x": {0: "n"}})
+    assert_same(model, path, [torch.randn(n, 3) * s for n in (3, 4, 9, 14) for s in (0.2, 1, 3)])
+
+
 class Settling(nn.Module):
     """The weights fix one axis; the other is nobody's business but the user's."""
 

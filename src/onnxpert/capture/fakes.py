@@ -37,6 +37,7 @@ def _lstm(input: Tensor, hx: Sequence[Tensor], *rest: Any) -> Any:
 
 
 def _lstm_packed(data: Tensor, batch_sizes: Tensor, hx: Sequence[Tensor], *rest: Any) -> Any:
+    _check_width(data, rest[0])
     directions = 2 if rest[5] else 1
     output = data.new_empty((data.shape[0], hx[0].shape[2] * directions))
     return output, torch.empty_like(hx[0]), torch.empty_like(hx[1])
@@ -48,8 +49,14 @@ def _recurrent(input: Tensor, hx: Tensor, *rest: Any) -> Any:
 
 
 def _recurrent_packed(data: Tensor, batch_sizes: Tensor, hx: Tensor, *rest: Any) -> Any:
+    _check_width(data, rest[0])
     directions = 2 if rest[5] else 1
     return data.new_empty((data.shape[0], hx.shape[2] * directions)), torch.empty_like(hx)
+
+
+def _check_width(data: Tensor, weights: Sequence[Tensor]) -> None:
+    """Of a packed sequence the layer does not ask how many features it has, and the kernels may not."""
+    torch._check(data.shape[1] == weights[0].shape[1])  # type: ignore[no-untyped-call]
 
 
 def _plain(*tensors: Tensor | None) -> bool:

@@ -69,7 +69,8 @@ class Values:
         sizes, strides = (
             [self.number(torch.SymInt, one) for one in many] for many in (look.sizes, look.strides)
         )
-        with self.mode:
+        # That none of the sizes is negative was seen in a run; on the sides that others take, it may be.
+        with self.mode, self.environment.suppress_guards():
             if strides:
                 return torch.empty_strided(sizes, strides, dtype=look.dtype)
             return torch.empty(sizes, dtype=look.dtype)

@@ -19,8 +19,9 @@ def known_number(value: Tensor) -> Any:
     return getattr(value, KNOWN, None) if value.dim() == 0 else None
 
 
-def _pack(input: Tensor, _: Tensor, batch_first: bool) -> Any:
+def _pack(input: Tensor, lengths: Tensor, batch_first: bool) -> Any:
     batch, time = (0, 1) if batch_first else (1, 0)
+    torch._check(lengths.shape[0] == input.shape[batch])  # type: ignore[no-untyped-call]
     environment: Any = input.fake_mode.shape_env  # type: ignore[attr-defined]
     steps, rows = environment.create_unbacked_symint(), environment.create_unbacked_symint()
     for size in (steps, rows):
