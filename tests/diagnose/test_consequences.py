@@ -6,6 +6,7 @@ import random
 import sys
 from typing import Any
 
+import numpy
 import torch
 from torch import Tensor, nn
 
@@ -186,3 +187,62 @@ def test_a_model_that_ends_the_process_is_an_error_at_its_line() -> None:
     assert "sys.exit(3)" in found.message
     assert found.location is not None
     assert found.location.code == "sys.exit(3)"
+
+
+class Asks(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if x.sum() > 3:
+            x = x * 2
+        assert x.max() < 1e6
+        return torch.from_numpy(numpy.unwrap(x.numpy()))
+
+
+def test_questions_that_a_file_can_ask_are_only_told_of_beside_an_obstacle() -> None:
+    report = onnxpert.diagnose(Asks().eval(), (torch.randn(4),))
+    told = {each.rule: each.severity for each in report.findings}
+    assert told == {"CTL401": "info", "CTL404": "info", "CTL402": "error"}
+
+
+class Grouped(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.level = 0.0
+
+    def forward(self, x: Tensor, kinds: Tensor) -> Tensor:
+        groups: dict[int, int] = {}
+        for kind in kinds.tolist():  # taken
+            groups[kind] = groups.get(kind, 0) + 1  # needed
+        self.level = x.sum().item()  # kept
+        return x * len(groups)
+
+
+def test_numbers_as_keys_are_one_error_where_they_are_taken_and_told_where_they_are_needed() -> None:
+    report = onnxpert.diagnose(Grouped().eval(), (torch.randn(3), torch.tensor([1, 2, 1])))
+    marks = [
+        (each.severity, each.location.code.partition("# ")[2])
+        for each in report.findings
+        if each.rule.startswith("CTL") and each.location
+    ]
+    assert sorted(marks) == [("error", "taken"), ("info", "kept"), ("info", "needed")]
+
+
+class Nested(nn.Module):
+    def forward(self, x: Tensor, sizes: Tensor) -> Tensor:
+        rows = [row[: int(size)] for row, size in zip(x, sizes, strict=True)]
+        return torch.nested.nested_tensor(rows).to_padded_tensor(0.0)
+
+
+class Laid(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.to_mkldnn().to_dense() + 1
+
+
+def test_a_tensor_that_no_graph_has_goes_by_its_own_name() -> None:
+    nested = onnxpert.diagnose(Nested().eval(), (torch.randn(2, 3), torch.tensor([2, 3])))
+    laid = onnxpert.diagnose(Laid().eval(), (torch.randn(2, 3),))
+    (one,), (other,) = (
+        [each.message for each in report.findings if each.severity == "error"]
+        for report in (nested, laid)
+    )
+    assert "makes a nested tensor" in one
+    assert "MKL-DNN" in other

@@ -133,6 +133,8 @@ def _is_operand(taken: ast.expr, above: dict[ast.AST, ast.AST]) -> bool:
         return True
     if isinstance(parent, ast.Call) and taken in parent.args:
         return _called(parent.func) in _TELLING or _is_torchs(parent.func)
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Attribute):
+        return True  # it is kept, which is told by itself
     if not (isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name)):
         return False
     uses = _uses(parent, parent.targets[0].id, above)

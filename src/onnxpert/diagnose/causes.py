@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from enum import StrEnum, auto
 from pathlib import Path
 
-from onnxpert.core.types import Asked, Blocker, CaptureFailed, Failure, Severity, Unwritten
+from onnxpert.core.types import (
+    Asked,
+    Blocker,
+    CaptureFailed,
+    Failure,
+    Hit,
+    Location,
+    Severity,
+    Unwritten,
+)
 
 
 class Cause(StrEnum):
@@ -140,9 +149,28 @@ def said(blocker: Blocker) -> str:
 
 def needed(blocker: Blocker, what: str) -> Iterator[str]:
     """Where a value is needed, if it is not where it was taken."""
-    at, there = blocker.location, blocker.needed
-    if at is not None and there is not None and (at.file, at.line) != (there.file, there.line):
+    there = _apart(blocker)
+    if there is not None:
         yield f"it has to be {what} at {Path(there.file).name}:{there.line}: `{there.code}`"
+
+
+def needs(blocker: Blocker, what: str) -> Iterator[Hit]:
+    """The same told at the line that needs it, which may be the one to change."""
+    there, taken = _apart(blocker), blocker.location
+    if there is not None and taken is not None:
+        yield Hit(
+            f"the value that {Path(taken.file).name}:{taken.line} takes out of a tensor has to be {what} here",
+            at=there,
+            severity=Severity.INFO,
+            help="the error at that line says what to do; here is what asks for it",
+        )
+
+
+def _apart(blocker: Blocker) -> Location | None:
+    at, there = blocker.location, blocker.needed
+    if at is None or there is None or (at.file, at.line) == (there.file, there.line):
+        return None
+    return there
 
 
 def unwritten(failed: CaptureFailed) -> Unwritten | None:
@@ -162,9 +190,13 @@ _SAYABLE = frozenset({Asked.BRANCH, Asked.LOOP, Asked.ASSERTION})
 
 
 def severity(failed: CaptureFailed) -> Severity:
-    """How bad a question about data is: beside a true obstacle, it may be none of its own."""
-    alone = all(blocker.asked in _SAYABLE for blocker in failed.blockers)
-    return Severity.ERROR if alone else Severity.WARNING
+    """How bad a question about data is: beside a true obstacle, it is none of its own."""
+    return Severity.ERROR if is_obstacle(failed) else Severity.INFO
+
+
+def is_obstacle(failed: CaptureFailed) -> bool:
+    """Whether questions about data are all there is in the way."""
+    return all(blocker.asked in _SAYABLE for blocker in failed.blockers)
 
 
 def evidence(failed: CaptureFailed) -> Failure:

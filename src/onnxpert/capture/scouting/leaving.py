@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
+from onnxpert.capture.scouting.stumbling import is_librarys
 from onnxpert.capture.scouting.witness import LEAVES
 from onnxpert.core.types import Asked
 
@@ -29,6 +30,7 @@ def leaving(scout: Scout) -> Iterator[None]:
     with (
         patch.object(threading.Thread, "start", _starting(scout)),
         patch.object(FakeTensor, "tolist", _listing(scout)),
+        patch.object(torch.SymInt, "__hash__", _hashing(scout)),
         patch.object(torch, "load", _loading(scout)),
         _Calls(scout),
     ):
@@ -50,6 +52,17 @@ def _listing(scout: Scout) -> Callable[[FakeTensor], Any]:
             return plain(fake)
 
     return tolist
+
+
+def _hashing(scout: Scout) -> Callable[[torch.SymInt], int]:
+    """A number as the key of a dictionary or in a set, where torch raises and ends the look."""
+    plain = torch.SymInt.__hash__
+
+    def hashed(symbol: torch.SymInt) -> int:
+        number = None if is_librarys() else scout.as_number(symbol)
+        return plain(symbol) if number is None else hash(number)
+
+    return hashed
 
 
 def _loading(scout: Scout) -> Callable[..., Any]:

@@ -15,14 +15,17 @@ import sympy
 import torch
 from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.fx.experimental.symbolic_shapes import (
+    GuardOnDataDependentSymNode,
+    free_unbacked_symbols,
+)
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.forking.truths import TRUTHS
 from onnxpert.capture.reads import condition
 from onnxpert.capture.recorder import Recorder, UnseenTensorError
-from onnxpert.capture.scouting.knowing import Knowing, knowing_mode
+from onnxpert.capture.scouting.knowing import Knowing, Number, knowing_mode
 from onnxpert.capture.scouting.leaving import leaving
 from onnxpert.capture.scouting.stumbling import (
     branch,
@@ -33,7 +36,7 @@ from onnxpert.capture.scouting.stumbling import (
     stumbled,
     symbols_at,
 )
-from onnxpert.capture.scouting.witness import LEAVES, Witness, densely, is_odd
+from onnxpert.capture.scouting.witness import LEAVES, Witness, densely, is_odd, oddity
 from onnxpert.core.source import of_exception
 from onnxpert.core.statement import is_only_computed, leads_elsewhere, statement
 from onnxpert.core.types import (
@@ -201,7 +204,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
     def _lift(self, real: torch.Tensor) -> torch.Tensor:
         outside = is_odd(real) or (self._left and id(real) not in self._names)
         if is_odd(real) and id(real) not in self._fakes:
-            self.block(Asked.CALL, "a sparse or nested tensor is used")
+            self.block(Asked.CALL, f"a {oddity(real)} tensor is used")
         if id(real) in self._fakes or not (outside or id(real) in self._stood_in):
             return super()._lift(real)
         dense = densely(real)
@@ -244,6 +247,14 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
                 raise LookupError("no value is known")
             return number
         return value
+
+    def as_number(self, symbol: torch.SymInt) -> Number | None:
+        """The example's value of a number of the data's that Python needs; None of any other."""
+        if free_unbacked_symbols(symbol.node.expr):
+            taken = next(filter(None, map(self._taken.get, _symbols([symbol]))), None)
+            self.block(Asked.NUMBER, "a number is hashed", taken, self.place())
+            return self._environment.number(symbol)
+        return None
 
     def reals(self, tree: Any) -> Any:
         return pytree.tree_map(self.real, tree)

@@ -28,6 +28,7 @@ from onnxpert.core.types import Asked, Blocker, Captured, Loaded, Location, repl
 # How much is run for the other sides of branches: a scout is as slow as the model is long.
 _MOST_SIDES = 8
 _MOST_NODES = 1500
+_TAKEN = frozenset({Asked.NUMBER, Asked.NUMPY})
 
 
 class Scouted(NamedTuple):
@@ -126,13 +127,23 @@ def _distinct(
         if (ended or not blockers) and not any(same(one, other) for other in blockers):
             blockers = (*blockers, one)
     known = [one for one in blockers if one.asked is not Asked.CALL]
+    # A list of numbers is one thing, whether it is made a list or its numbers are made Python's own.
+    first = {_line(one): one.asked for one in reversed(blockers) if one.asked in _TAKEN}
     return tuple(
         one
         for one in blockers
-        if one.asked is not Asked.CALL
-        or one.location is None
-        or not any(is_at(one.location, other) for other in known)
+        if one.location is None
+        or (
+            not any(is_at(one.location, other) for other in known)
+            if one.asked is Asked.CALL
+            else one.asked not in _TAKEN or one.asked is first[_line(one)]
+        )
     )
+
+
+def _line(blocker: Blocker) -> tuple[str, int] | None:
+    at = blocker.location
+    return None if at is None else (at.file, at.line)
 
 
 def _beside(captured: Captured, blockers: Sequence[Blocker]) -> Captured:

@@ -75,8 +75,9 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         # Before the call, which may write to what it is given.
         given = pytree.tree_map(self._shadow, (tuple(args), kwargs))
         out = func(*args, **kwargs)
-        if any(is_odd(value) for value in pytree.tree_leaves(out)):
-            self._scout.block(Asked.CALL, "a sparse or nested tensor is made")
+        odd = next(filter(is_odd, pytree.tree_leaves(out)), None)
+        if odd is not None:
+            self._scout.block(Asked.CALL, f"a {oddity(odd)} tensor is made")
         elif not any(is_odd(value) for value in pytree.tree_leaves((args, kwargs))):
             self._write(func, types, given, out)
         return out
@@ -129,6 +130,13 @@ def is_odd(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and (
         value.is_nested or value.layout is not torch.strided
     )
+
+
+def oddity(value: torch.Tensor) -> str:
+    """What a tensor is that no graph has."""
+    if value.is_nested:
+        return "nested"
+    return "mkldnn" if value.is_mkldnn else "sparse"
 
 
 def densely(real: torch.Tensor) -> torch.Tensor:

@@ -93,14 +93,19 @@ _KNOWN = (
         ),
     ),
     (
-        r"sparse|Sparse",
-        "forward makes a sparse tensor, and ONNX Runtime has dense ones only",
-        "leave out .to_sparse() and use the dense operator (torch.mm for torch.sparse.mm)",
-    ),
-    (
         r"nested",
         "forward makes a nested tensor, and ONNX has none",
         "pad to one tensor (torch.nn.utils.rnn.pad_sequence) and mask what was added",
+    ),
+    (
+        r"mkldnn|Mkldnn|OpaqueTensorImpl",
+        "forward makes a tensor in the layout of MKL-DNN, which only torch's CPU kernels read",
+        "leave out .to_mkldnn(): the runtime lays tensors out as its own kernels like them",
+    ),
+    (
+        r"sparse|Sparse",
+        "forward makes a sparse tensor, and ONNX Runtime has dense ones only",
+        "leave out .to_sparse() and use the dense operator (torch.mm for torch.sparse.mm)",
     ),
 )
 

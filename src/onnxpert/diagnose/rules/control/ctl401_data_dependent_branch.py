@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity
-from onnxpert.diagnose.causes import blockers, severity, told, unwritten
+from onnxpert.diagnose.causes import blockers, is_obstacle, told, unwritten
 from onnxpert.diagnose.instead import of_unwritten
 from onnxpert.diagnose.rule import rule
 
@@ -16,7 +16,8 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
     ## What it does
     Finds `if`, `and` and `or` on a condition that only the data decide, in a model that cannot be
     captured. A branch alone is no obstacle: the file gets both sides. It is one where a side cannot
-    be followed, or where the sides give results of different structure.
+    be followed, or where the sides give results of different structure; beside an obstacle of
+    another kind it is only told of.
 
     ## Why it matters
     A graph holds one side of the branch; the file would be right for some inputs only.
@@ -59,20 +60,28 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
     reason = unwritten(failed)
     cure = "" if reason is None else of_unwritten(reason.text)
     for blocker in blockers(failed, Asked.BRANCH):
-        differ = _difference(failed, blocker.location)
-        yield Hit(
-            f"Python branches on the value of a tensor, and {differ}"
-            if differ
-            else "Python branches on the value of a tensor",
-            at=blocker.location,
-            severity=severity(failed),
-            help="have both sides return the same number of results, each of one type and one number "
-            "of dimensions: an output of a file has no other"
-            if differ
-            else cure
-            or "use torch.where for values, or torch.cond(predicate, true_fn, false_fn, operands)",
-            notes=() if differ else tuple(told(reason)),
-        )
+        if differ := _difference(failed, blocker.location):
+            yield Hit(
+                f"Python branches on the value of a tensor, and {differ}",
+                at=blocker.location,
+                help="have both sides return the same number of results, each of one type and one "
+                "number of dimensions: an output of a file has no other",
+            )
+        elif not is_obstacle(failed):
+            yield Hit(
+                "Python branches on the value of a tensor, which by itself the file can do too",
+                at=blocker.location,
+                severity=Severity.INFO,
+                help="see to the errors; what this leads to is then in the file, or said here",
+            )
+        else:
+            yield Hit(
+                "Python branches on the value of a tensor",
+                at=blocker.location,
+                help=cure
+                or "use torch.where for values, or torch.cond(predicate, true_fn, false_fn, operands)",
+                notes=tuple(told(reason)),
+            )
 
 
 def _difference(failed: CaptureFailed, place: Location | None) -> str:

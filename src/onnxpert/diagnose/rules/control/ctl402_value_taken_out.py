@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Asked, CaptureFailed, Hit, Severity
-from onnxpert.diagnose.causes import blockers, needed
+from onnxpert.diagnose.causes import blockers, needed, needs
 from onnxpert.diagnose.instead import of_array
 from onnxpert.diagnose.rule import rule
 
@@ -61,3 +61,4 @@ def value_taken_out(failed: CaptureFailed) -> Iterator[Hit]:
             help=of_array(" ".join(place.code for place in places if place is not None)),
             notes=tuple(needed(blocker, "a value of Python's own")),
         )
+        yield from needs(blocker, "a value of Python's own")

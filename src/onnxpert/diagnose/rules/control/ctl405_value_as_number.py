@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity
-from onnxpert.diagnose.causes import blockers, needed, told, unwritten
+from onnxpert.diagnose.causes import blockers, needed, needs, told, unwritten
 from onnxpert.diagnose.instead import of_number, of_unwritten
 from onnxpert.diagnose.rule import rule
 
@@ -66,6 +66,7 @@ def value_as_number(failed: CaptureFailed) -> Iterator[Hit]:
             help=cure or plain,
             notes=(*needed(blocker, "a number"), *told(reason)),
         )
+        yield from needs(blocker, "a number")
 
 
 def _code(place: Location | None) -> str:
