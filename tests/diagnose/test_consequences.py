@@ -136,11 +136,9 @@ class Iterates(nn.Module):
         return joined.sum() + len({int(t): 1.0 for t in text})
 
 
-def test_a_size_is_fixed_where_it_is_taken_for_a_number() -> None:
+def test_a_size_is_not_fixed_by_values_that_are_taken_out_one_by_one() -> None:
     args = (torch.randn(3), torch.randn(5), torch.randn(5))
-    report = onnxpert.diagnose(Iterates(), args, dynamic_shapes=({0: "q"}, {0: "t"}, {0: "t"}))
-    found = [each.location for each in report.findings if each.rule == "SHP201"]
-    assert ["for t in text" in place.code for place in found if place] == [True]
+    assert loud(Iterates(), args, dynamic_shapes=({0: "q"}, {0: "t"}, {0: "t"})) == ["CTL405"]
 
 
 class Steps(nn.Module):
@@ -216,7 +214,9 @@ class Grouped(nn.Module):
         return x * len(groups)
 
 
-def test_numbers_as_keys_are_one_error_where_they_are_taken_and_told_where_they_are_needed() -> None:
+def test_numbers_as_keys_are_one_error_where_they_are_taken_and_told_where_they_are_needed() -> (
+    None
+):
     report = onnxpert.diagnose(Grouped().eval(), (torch.randn(3), torch.tensor([1, 2, 1])))
     marks = [
         (each.severity, each.location.code.partition("# ")[2])
@@ -246,3 +246,39 @@ def test_a_tensor_that_no_graph_has_goes_by_its_own_name() -> None:
     )
     assert "makes a nested tensor" in one
     assert "MKL-DNN" in other
+
+
+class Rows(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        rows = [numpy.unwrap(row.numpy()) for row in x]
+        return torch.tensor(numpy.stack(rows))
+
+
+class Turns(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        total = torch.zeros(4)
+        for row in x:
+            total = total + torch.from_numpy(numpy.unwrap(row.numpy()))
+        return total
+
+
+def test_a_size_is_not_fixed_by_what_stands_in_for_an_array() -> None:
+    args = (torch.randn(3, 4),)
+    for model in (Rows(), Turns()):
+        assert set(loud(model, args, dynamic_shapes=({0: "rows"},))) == {"CTL402"}
+
+
+class Trained(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.drop = nn.BatchNorm1d(4), nn.Dropout(0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.norm(x)
+        return self.drop(x)
+
+
+def test_training_mode_is_one_error_however_many_layers_act_on_it() -> None:
+    report = onnxpert.diagnose(Trained().train(), (torch.randn(3, 4),))
+    told = [each for each in report.findings if each.rule == "STA303"]
+    assert [each.severity for each in told] == ["error", "info"]

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import logging
+import os
 import random
+import subprocess
+import sys
+import uuid
+import warnings
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -201,3 +208,37 @@ def test_chance_and_state_are_two_things_at_two_places() -> None:
     report = onnxpert.diagnose(KeepsChance().eval(), (torch.ones(3),))
     assert marked(report, "NUM702") == ["chance"]
     assert marked(report, "STA305") == ["kept"]
+
+
+class Worldly(nn.Module):
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def forward(self, x: Tensor) -> Tensor:
+        sys.stderr.write(".")  # STA306
+        warnings.warn("slow", stacklevel=2)  # STA306
+        scale = float((self.folder / "scale.txt").read_text())  # STA310
+        table = torch.from_numpy(np.load(self.folder / "table.npy"))  # STA310
+        weight = torch.load(self.folder / "weight.pt")  # STA310
+        if os.path.exists(self.folder / "nothing"):  # STA310
+            x = x + 1
+        answer = subprocess.run(["echo", "2"], capture_output=True, check=True)  # STA316
+        name = uuid.uuid4().hex  # NUM703
+        year = datetime.date.today().year  # STA308
+        return x * weight * table * scale * float(answer.stdout) + 0 * year * len(name)
+
+
+def test_what_a_forward_asks_of_the_world_is_told_at_its_line(tmp_path: Path) -> None:
+    (tmp_path / "scale.txt").write_text("3")
+    np.save(tmp_path / "table.npy", np.ones(3, dtype=np.float32))
+    torch.save(torch.arange(3.0), tmp_path / "weight.pt")
+    report = onnxpert.diagnose(Worldly(tmp_path).eval(), (torch.ones(3),))
+    assert report.ok
+    for rule in ("STA306", "STA308", "STA310", "STA316", "NUM703"):
+        with open(__file__, encoding="utf-8") as source:
+            lines = source.read().partition("class Worldly")[2].splitlines()
+        wanted = [line for line in lines if f"  # {rule}" in line]
+        found = [each for each in report.findings if each.rule == rule]
+        assert len(found) == len(wanted), rule
+        assert all(each.location and f"# {rule}" in each.location.code for each in found)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import io
 import logging
 import os
 import random
+import socket
+import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
@@ -25,14 +29,29 @@ from onnxpert.core.statement import write_of
 from onnxpert.core.types import Deed, Done, Location
 
 _CHANCE = (
-    "random", "randint", "randrange", "uniform", "gauss", "normalvariate", "choice", "choices",
-    "sample", "shuffle", "betavariate", "expovariate",
+    "random", "randint", "randrange", "uniform", "triangular", "gauss", "normalvariate",
+    "lognormvariate", "vonmisesvariate", "gammavariate", "betavariate", "expovariate",
+    "paretovariate", "weibullvariate", "choice", "choices", "sample", "shuffle", "getrandbits",
+    "randbytes",
 )  # fmt: skip
-_NUMPY_CHANCE = (
-    "rand", "randn", "randint", "random", "random_sample", "uniform", "normal", "choice",
-    "permutation", "shuffle", "standard_normal", "binomial", "default_rng",
+_KEPT_STILL = frozenset(
+    {"seed", "get_state", "set_state", "get_bit_generator", "set_bit_generator"}
+)
+_CLOCK = (
+    "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "process_time", "localtime",
+    "gmtime", "strftime", "ctime",
 )  # fmt: skip
-_CLOCK = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "process_time")
+_DATES = ("now", "today", "utcnow")
+_NUMPY_FILES = ("load", "save", "loadtxt", "savetxt", "genfromtxt", "fromfile")
+_FILES: tuple[tuple[Any, str, str], ...] = (
+    (io, "open", "open"),
+    (torch, "load", "torch.load"),
+    (os, "listdir", "os.listdir"),
+    (os, "scandir", "os.scandir"),
+    (os.path, "exists", "os.path.exists"),
+    (os.path, "isfile", "os.path.isfile"),
+    (os.path, "isdir", "os.path.isdir"),
+)
 _QUESTIONS = (
     (torch.onnx, "is_in_onnx_export", "torch.onnx.is_in_onnx_export"),
     (torch.compiler, "is_exporting", "torch.compiler.is_exporting"),
@@ -48,14 +67,27 @@ _NOBODYS: Owners = {}
 def _watched() -> Iterator[tuple[Any, str, Deed, str]]:
     """What is looked out for: where it is found, its name there, and what it is to the user."""
     yield builtins, "print", Deed.PRINT, "print"
+    for stream in ("stdout", "stderr"):
+        yield getattr(sys, stream), "write", Deed.PRINT, f"sys.{stream}.write"
+    yield warnings, "warn", Deed.PRINT, "warnings.warn"
     yield builtins, "open", Deed.FILE, "open"
+    for home, name, what in _FILES:
+        yield home, name, Deed.FILE, what
+    yield subprocess.Popen, "__init__", Deed.OUTSIDE, "another process"
+    yield socket.socket, "connect", Deed.OUTSIDE, "the network"
+    yield socket, "getaddrinfo", Deed.OUTSIDE, "the network"
+    yield os, "urandom", Deed.CHANCE, "os.urandom"
+    yield random, "_urandom", Deed.CHANCE, "os.urandom"
     for name in _CHANCE:
         yield random, name, Deed.CHANCE, f"random.{name}"
         if name in dir(random.Random):
             yield random.Random, name, Deed.CHANCE, f"random.Random.{name}"
     numpy = sys.modules.get("numpy.random")
-    for name in _NUMPY_CHANCE if numpy is not None else ():
-        yield numpy, name, Deed.CHANCE, f"numpy.random.{name}"
+    for name in _NUMPY_FILES if numpy is not None else ():
+        yield sys.modules["numpy"], name, Deed.FILE, f"numpy.{name}"
+    for name in (*dir(numpy.RandomState), "default_rng") if numpy is not None else ():
+        if not name.startswith("_") and name not in _KEPT_STILL:
+            yield numpy, name, Deed.CHANCE, f"numpy.random.{name}"
     for name in _CLOCK:
         yield time, name, Deed.CLOCK, f"time.{name}"
     for home, name, what in _QUESTIONS:
@@ -136,30 +168,41 @@ class Deeds:
             yield
 
     def _watch_calls(self, stack: ExitStack, modules: list[ModuleType]) -> None:
+        aliases: dict[int, list[tuple[ModuleType, str]]] = {}  # `from time import time`
+        for module in modules:
+            for alias, value in vars(module).items():
+                aliases.setdefault(id(value), []).append((module, alias))
         for home, name, deed, what in _watched():
             plain = getattr(home, name, None)
-            if plain is None:
+            if plain is None or not hasattr(home, "__dict__"):
                 continue
             seen = self._calling(plain, deed, what)
             stack.enter_context(patch.object(home, name, seen))
-            for module in modules:  # `from time import time`
-                for alias, value in list(vars(module).items()):
-                    if value is plain and module is not home:
-                        stack.enter_context(patch.object(module, alias, seen))
+            for module, alias in aliases.get(id(plain), ()):
+                if module is not home:
+                    stack.enter_context(patch.object(module, alias, seen))
 
     def _dated(self, stack: ExitStack, modules: list[ModuleType]) -> None:
         """`datetime.now()`: a method of a type that nothing can be put into."""
-        plain = datetime.datetime
-        now = self._calling(plain.now, Deed.CLOCK, "datetime.now")
-        today = self._calling(plain.today, Deed.CLOCK, "datetime.today")
+        for plain in (datetime.datetime, datetime.date):
+            seen = self._dating(plain)
+            for home in (datetime, *modules):
+                for alias, value in list(vars(home).items()):
+                    if value is plain:
+                        stack.enter_context(patch.object(home, alias, seen))
+
+    def _dating(self, plain: type) -> type:
+        methods = {
+            name: staticmethod(self._calling(found, Deed.CLOCK, f"{plain.__name__}.{name}"))
+            for name in _DATES
+            if (found := getattr(plain, name, None)) is not None
+        }
         # An instance of the plain one is one of these too, as far as anybody asks.
-        kind = type("type", (type,), {"__instancecheck__": lambda _, one: isinstance(one, plain)})
-        methods = {"now": staticmethod(now), "today": staticmethod(today)}
-        seen = kind("datetime", (plain,), methods)
-        for home in (datetime, *modules):
-            for alias, value in list(vars(home).items()):
-                if value is plain:
-                    stack.enter_context(patch.object(home, alias, seen))
+        kind: Any = type(
+            "type", (type,), {"__instancecheck__": lambda _, one: isinstance(one, plain)}
+        )
+        seen: type = kind(plain.__name__, (plain,), methods)
+        return seen
 
     def _calling(self, plain: Callable[..., Any], deed: Deed, what: str) -> Callable[..., Any]:
         def seen(*args: Any, **kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ from onnxpert.capture.catching import divisions_asked
 from onnxpert.capture.data_attribute import DataAttribute
 from onnxpert.capture.detection import without_loops_over_data
 from onnxpert.capture.guards import sizes_named
+from onnxpert.capture.loading import loaded_for_real
 from onnxpert.capture.open_sizes.full_windows import FullWindows
 from onnxpert.capture.open_sizes.given_numbers import open_numbers
 from onnxpert.capture.open_sizes.indices import OpenIndices
@@ -102,6 +103,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(quotients_as_they_are())
         stack.enter_context(without_fast_paths())
         stack.enter_context(plain_kernels())
+        stack.enter_context(loaded_for_real())
         stack.enter_context(unchecked_distributions())
         stack.enter_context(open_lengths())
         stack.enter_context(divided_at_once())

@@ -43,6 +43,17 @@ def statement(place: Location) -> Statement | None:
     return found
 
 
+def goes_through(place: Location) -> bool:
+    """Whether a loop or a comprehension at a place goes through one thing, item by item."""
+    tree = tree_of(place.file)
+    return any(
+        isinstance(node, (ast.For, ast.comprehension))
+        and _covers(node.iter, place)
+        and not (isinstance(node.iter, ast.Call) and _called(node.iter.func) == "zip")
+        for node in (ast.walk(tree) if tree is not None else ())
+    )
+
+
 def leads_elsewhere(place: Location, answer: bool) -> bool:
     """Whether the condition at a place, answered the other way, leads to code that does something: a
     side that only raises does not."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from onnxpert.core.types import Asked, Captured, CaptureFailed, Finding, Plan
+from collections.abc import Collection
+
+from onnxpert.core.types import Asked, Captured, CaptureFailed, Finding, Location, Plan
 from onnxpert.diagnose import diagnose
 from onnxpert.engine.offers import bounds
 from onnxpert.lower import lower
@@ -14,12 +16,13 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
         return ()
     if not captured.scouted.output_names:  # no graph, only what was seen of the model
         return tuple(diagnose(captured.scouted))
+    taken = {_at(b.location) for b in captured.blockers if b.asked in (Asked.NUMPY, Asked.NUMBER)}
     calls = [b.location for b in captured.blockers if b.asked is Asked.CALL and b.location]
     # That there is no lowering for what nothing could follow goes without saying.
-    said = {(place.file, place.line) for place in calls}
+    said = {_at(place) for place in calls}
     lowered = lower(captured.scouted, opset=plan.opset, ir_version=plan.ir_version)
     found = [
-        *diagnose(captured.scouted),
+        *(found for found in diagnose(captured.scouted) if not _is_of_stand_in(found, taken)),
         *(found for found in diagnose(lowered) if _line(found) not in said),
         *(found for one in bounds(captured.loaded, lowered) for found in diagnose(one)),
     ]
@@ -42,6 +45,14 @@ def _is_of_a_line(finding: Finding) -> bool:
     return at is not None and not at.code.startswith(("def ", "class "))
 
 
+def _is_of_stand_in(finding: Finding, taken: Collection[object]) -> bool:
+    """Whether a size is fixed where values left the graph: by what stands in for what came back."""
+    return finding.rule == "SHP201" and _line(finding) in taken
+
+
 def _line(finding: Finding) -> tuple[str, int] | None:
-    at = finding.location
-    return (at.file, at.line) if at is not None else None
+    return _at(finding.location)
+
+
+def _at(place: Location | None) -> tuple[str, int] | None:
+    return (place.file, place.line) if place is not None else None

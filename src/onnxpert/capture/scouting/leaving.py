@@ -31,7 +31,6 @@ def leaving(scout: Scout) -> Iterator[None]:
         patch.object(threading.Thread, "start", _starting(scout)),
         patch.object(FakeTensor, "tolist", _listing(scout)),
         patch.object(torch.SymInt, "__hash__", _hashing(scout)),
-        patch.object(torch, "load", _loading(scout)),
         _Calls(scout),
     ):
         yield
@@ -63,18 +62,6 @@ def _hashing(scout: Scout) -> Callable[[torch.SymInt], int]:
         return plain(symbol) if number is None else hash(number)
 
     return hashed
-
-
-def _loading(scout: Scout) -> Callable[..., Any]:
-    plain = torch.load
-
-    def load(*args: Any, **named: Any) -> Any:
-        scout.block(Asked.CALL, "torch.load is called, which reads what no graph has")
-        with _disable_current_modes():
-            found = plain(*args, **named)
-        return found if scout.is_witnessed else scout.stand_in(found)
-
-    return load
 
 
 def _starting(scout: Scout) -> Callable[[threading.Thread], None]:

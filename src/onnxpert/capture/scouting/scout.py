@@ -445,10 +445,6 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             if (node := self._nodes.get(id(tensor))) is not None:
                 node.meta["taken_out"] = True
 
-    @property
-    def is_witnessed(self) -> bool:
-        return self._witness is not None
-
     def has(self, fake: torch.Tensor) -> bool:
         return id(fake) in self._real
 

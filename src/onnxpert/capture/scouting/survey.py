@@ -14,6 +14,7 @@ from onnxpert.capture.forking.softening import softened
 from onnxpert.capture.identities import own_identities
 from onnxpert.capture.kinds import own_types
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
+from onnxpert.capture.reads import condition
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.scouting.scout import Scout
 from onnxpert.capture.scouting.stumbling import is_at, is_read_at, same
@@ -126,24 +127,27 @@ def _distinct(
         ended = at is not None and any((at.file, at.line) == (s.file, s.line) for s in stopped)
         if (ended or not blockers) and not any(same(one, other) for other in blockers):
             blockers = (*blockers, one)
-    known = [one for one in blockers if one.asked is not Asked.CALL]
-    # A list of numbers is one thing, whether it is made a list or its numbers are made Python's own.
-    first = {_line(one): one.asked for one in reversed(blockers) if one.asked in _TAKEN}
-    return tuple(
-        one
-        for one in blockers
-        if one.location is None
-        or (
-            not any(is_at(one.location, other) for other in known)
-            if one.asked is Asked.CALL
-            else one.asked not in _TAKEN or one.asked is first[_line(one)]
-        )
-    )
+    return tuple(one for one in blockers if not _follows(one, blockers))
 
 
-def _line(blocker: Blocker) -> tuple[str, int] | None:
-    at = blocker.location
-    return None if at is None else (at.file, at.line)
+def _follows(one: Blocker, blockers: Sequence[Blocker]) -> bool:
+    """Whether another blocker says already why its line is in the way."""
+    at = one.location
+    if at is None:
+        return False
+    if one.asked is Asked.CALL:
+        return any(is_at(at, other) for other in blockers if other.asked is not Asked.CALL)
+    if one.asked in _TAKEN:
+        # A list of numbers is one thing, whether it is made a list or its numbers are Python's own.
+        first = next(other for other in blockers if other.asked in _TAKEN and is_at(at, other))
+        return first.asked is not one.asked
+    # Whether two keys of a dictionary are the same.
+    keyed = (other.needed for other in blockers if other.asked is Asked.NUMBER and other.needed)
+    return condition(at) is None and any(_line(at) == _line(place) for place in keyed)
+
+
+def _line(place: Location) -> tuple[str, int]:
+    return place.file, place.line
 
 
 def _beside(captured: Captured, blockers: Sequence[Blocker]) -> Captured:

@@ -150,6 +150,7 @@ class Deed(StrEnum):
     CLOCK = "clock"
     ENVIRONMENT = "environment"  # a variable of the process
     FILE = "file"
+    OUTSIDE = "outside"  # another process, or another machine
     ATTRIBUTE = "attribute"  # assigns one, or changes the list or dictionary in it
     GLOBAL = "global"  # the same to a variable of the Python module
     QUESTION = "question"  # asks whether it is being exported

@@ -80,11 +80,6 @@ _KNOWN = (
         "return it as an output, and save it around the call",
     ),
     (
-        r"torch\.load is called",
-        "forward loads a tensor from a file",
-        "load it in __init__ and keep it with register_buffer",
-    ),
-    (
         r"data pointer|its data is not allocated|`data_ptr`|`untyped_storage`|`storage`|__dlpack__",
         "forward hands a tensor's memory to code that is not torch's",
         (

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from onnxpert.core.statement import goes_through
 from onnxpert.core.types import (
     Captured,
     DimSpec,
@@ -105,6 +106,8 @@ def _is_looped(captured: Captured, at: Location | None) -> bool:
     by it: whatever else stops the capture, that is in a file as a loop or a branch."""
     if captured.strategy != "scout" or at is None:
         return False
+    if goes_through(at):
+        return True
     asked = (one.location for one in captured.seen if one.sight is Sight.QUESTION)
     return any(place is not None and _line(place) == _line(at) for place in asked)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.source import of_meta
-from onnxpert.core.types import Captured, Hit, Severity
+from onnxpert.core.types import Captured, Hit, Severity, replace
 from onnxpert.diagnose.modes import FLAGS, is_on, is_stopped_by_eval, is_training
 from onnxpert.diagnose.rule import rule
 
@@ -41,12 +41,17 @@ def training_mode(captured: Captured) -> Iterator[Hit]:
     """
     if captured.loaded is None or not is_training(captured.loaded):
         return
+    first: Hit | None = None
     for node in captured.root.graph.nodes:
         packet = getattr(node.target, "overloadpacket", None)
         name = getattr(packet, "__name__", "")
         if is_stopped_by_eval(captured, node) or (name in FLAGS and is_on(name, node.args)):
-            yield Hit(
+            hit = Hit(
                 f"the model is in training mode, and {name.rstrip('_')} acts on it",
                 at=of_meta(node.meta),
                 help="call model.eval() before exporting",
             )
+            first = first or hit
+            # One call of eval() is the cure of all: the others are told of.
+            same = (hit.message, hit.at) == (first.message, first.at)
+            yield hit if same else replace(hit, severity=Severity.INFO)

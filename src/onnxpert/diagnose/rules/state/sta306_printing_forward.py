@@ -12,7 +12,8 @@ from onnxpert.diagnose.rule import rule
 def printing_forward(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Finds calls of `print`, and messages to a log that is heard, while `forward` runs.
+    Finds calls of `print`, `sys.stdout.write` and `warnings.warn`, and messages to a log that is
+    heard, while `forward` runs.
 
     ## Why it matters
     The file prints nothing, and a tensor that is printed during the export shows no values.

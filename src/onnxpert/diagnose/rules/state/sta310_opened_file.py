@@ -12,7 +12,8 @@ from onnxpert.diagnose.rule import rule
 def opened_file(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Finds calls of `open` while `forward` runs: tables that are read, logs that are written.
+    Finds calls of `open`, `torch.load`, `numpy.load` and questions to the file system (`os.listdir`,
+    `os.path.exists`) while `forward` runs: tables that are read, logs that are written.
 
     ## Why it matters
     What was read is a constant of the file; what was written is written once, during the export.
@@ -55,7 +56,9 @@ def opened_file(captured: Captured) -> Iterator[Hit]:
     for done in captured.done:
         if done.deed is Deed.FILE:
             yield Hit(
-                "forward opens a file of its own, and the exported model does not",
+                "forward opens a file of its own, and the exported model does not"
+                if done.what == "open"
+                else f"forward calls {done.what}, and the exported model does not",
                 at=done.location,
                 help="read tables when the model is built, and write logs around the call",
             )
