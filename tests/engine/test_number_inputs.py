@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 import onnxruntime
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -55,3 +56,27 @@ def test_a_float_that_was_asked_for_and_stays_is_an_error() -> None:
 def test_without_repairs_it_is_a_constant() -> None:
     report = onnxpert.diagnose(Softens().eval(), (torch.randn(2, 4), 0.7), repair="off")
     assert [finding.rule for finding in report.findings] == ["INP125", "INP113"]
+
+
+class Weighs(nn.Module):
+    def forward(self, x: Tensor, weight: float) -> Tensor:
+        y = x * weight
+        return y * len(f"{int(x.sum()):03d}")
+
+
+class Counts(nn.Module):
+    def forward(self, x: Tensor, weight: float) -> Tensor:
+        y = x * weight
+        return y * len("%d" % x.sum())  # noqa: UP031
+
+
+@pytest.mark.parametrize("model", [Weighs(), Counts()])
+def test_a_number_beside_an_obstacle_is_no_obstacle_of_its_own(model: nn.Module) -> None:
+    report = onnxpert.diagnose(model.eval(), (torch.randn(3), 0.5))
+    assert not report.ok
+    told = {each.rule: each for each in report.findings}
+    assert told["INP113"].repaired
+    assert "INP123" not in told
+    assert [each.help for each in report.findings if each.rule == "INP125"] == [
+        "nothing to do: it is an input of the file"
+    ]

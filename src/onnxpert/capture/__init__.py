@@ -87,6 +87,8 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
                 return _at_home(ended)
             if _is_about_an_offer(loaded, attempts[-1][1]):  # with less offered it may do
                 break
+            if loaded.numbers and attempts[-1][1].kind == _ASKED:  # it is tried with constants next
+                break
             if attempts[-1][1].kind == UnreadQuantisedError.__name__:  # nor does anybody else know
                 break
         else:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from onnxpert.core.types import (
+    Asked,
     Captured,
+    CaptureFailed,
     Checked,
     Choice,
     Crossed,
     Fitting,
     Loaded,
+    Location,
     Lowered,
     Severity,
     Verdict,
@@ -201,6 +204,9 @@ def with_constants(walk: Walk) -> Loaded | None:
     read = {id: rule.reads for id, rule in rules().items()}
     if any(f.blocks and read[f.rule] not in _OF_A_GRAPH[1:] for f in walk.findings):
         return None  # it would fail all the same
+    texts = [one.location for one in captured.reads if one.asked is Asked.TEXT]
+    if any(f.blocks and f.location in texts for f in walk.findings):
+        return None  # for a text of something else
     _forget_graph(walk)
     return without_numbers(walk, loaded)
 
@@ -208,7 +214,8 @@ def with_constants(walk: Walk) -> Loaded | None:
 def without_numbers(walk: Walk, loaded: Loaded) -> Loaded:
     """The repair that made inputs of numbers taken back."""
     cure = "take-number-as-input"
-    walk.findings = [finding for finding in walk.findings if finding.repair != cure]
+    read = {id: rule.reads for id, rule in rules().items()}  # what is said of inputs is said again
+    walk.findings = [f for f in walk.findings if f.repair != cure and read[f.rule] is not Loaded]
     walk.repairs = [said for said in walk.repairs if not said.startswith(cure)]
     leaves = tuple(
         replace(leaf, value=loaded.numbers[leaf.name]) if leaf.name in loaded.numbers else leaf
@@ -217,3 +224,18 @@ def without_numbers(walk: Walk, loaded: Loaded) -> Loaded:
     return replace(  # type: ignore[no-any-return]
         loaded, leaves=leaves, numbers={}, constants=loaded.constants | loaded.numbers.keys()
     )
+
+
+def innocent(walk: Walk, loaded: Loaded, numbers: Mapping[str, float], at: Location | None) -> Loaded:
+    """The model to speak of where numbers were taken back as inputs in vain: the capture ends `at` the
+    place where it ended before. They are none of what is in the way, and inputs once that is gone."""
+    failed = walk.captured
+    if not numbers or at is None or not isinstance(failed, CaptureFailed) or not failed.attempts:
+        return loaded
+    stopped = failed.attempts[0][1].location
+    if stopped is None or (stopped.file, stopped.line) != (at.file, at.line):
+        return loaded
+    meant = replace(loaded, constants=loaded.constants - numbers.keys(), numbers=numbers)
+    scouted = replace(failed.scouted, loaded=meant) if failed.scouted is not None else None
+    walk.captured = replace(failed, loaded=meant, scouted=scouted)
+    return meant  # type: ignore[no-any-return]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from onnxpert.capture import capture, refusal
@@ -28,6 +29,7 @@ from onnxpert.engine.again import (
     after_a_proof,
     as_proven,
     holds_nan,
+    innocent,
     with_constants,
     with_less_offered,
     without_numbers,
@@ -202,6 +204,8 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
 def _captured(walk: Walk, loaded: Loaded) -> Loaded:
     """Capture, diagnose, repair, and again: a repair is offered at most once per finding."""
     tried: list[tuple[Finding, str]] = []
+    numbers: Mapping[str, float] = {}  # that were inputs while a capture stopped at a place
+    stopped: Location | None = None
     while True:
         with walk.clock.stage("capture") as notes:
             walk.captured = capture(loaded)
@@ -213,15 +217,19 @@ def _captured(walk: Walk, loaded: Loaded) -> Loaded:
                 loaded = without(loaded, less)
                 continue
         if isinstance(walk.captured, CaptureFailed) and loaded.numbers:
+            numbers, stopped = loaded.numbers, walk.captured.attempts[0][1].location
             loaded = without_numbers(walk, loaded)
             continue
+        meant = innocent(walk, loaded, numbers, stopped)
         with walk.clock.stage("diagnose"):
-            found = [*diagnose(loaded), *diagnose(walk.captured)]
+            found = [*diagnose(meant), *diagnose(walk.captured)]
             found += behind(walk.captured, walk.plan)
             found = list(condoned(found, chance_in(walk)))
             found = awaited(found, walk.captured, walk.weights)
         cure = choose(found, walk.request.repair, tried)
         if cure is None:
+            cured = {finding: name for finding, name in tried if finding.rule == "INP113"}
+            found = [replace(f, repaired=True, repair=cured[f]) if f in cured else f for f in found]
             walk.findings += [finding for finding in found if finding not in walk.findings]
             return loaded
         finding, chosen = cure
