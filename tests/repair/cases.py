@@ -261,6 +261,19 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("k = x.argmax(1)\nreturn x if 3 in k else -x", "(k == 3).any()"),
     ],
     "register-results": [("return Result(self.fc(x))", "torch.export.register_dataclass(Result)")],
+    "branch-instead-of-raising": [
+        (
+            (
+                "try:\n    s = x.std(0)\n    if s.min() < 0.5:  # flat\n        raise ValueError('flat')\n"
+                "    y = x / s\nexcept ValueError:\n    y = x * 2\nreturn y"
+            ),
+            "if s.min() < 0.5:  # flat\n            y = x * 2\n        else:\n            y = x / s",
+        ),
+        (
+            "try:\n    if x.sum() > 9:\n        raise KeyError\n    y = x\nexcept OSError:\n    y = -x\nreturn y",
+            "",  # nobody catches it
+        ),
+    ],
     "choose-with-where": [
         (
             "if x.sum() > 9:\n    y = x + 1\n    return y * 2\nelif x.sum() > 0:\n    return -x\nreturn x",
@@ -326,6 +339,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
     "compute-with-torch": [
         ("return x * math.sqrt(x.var())", "torch.sqrt(x.var())"),
         ("return x - sum(x)", "x - x.sum(0)"),
+        (
+            "return sorted(x[0], reverse=True)[0] * x",
+            "torch.sort(x[0], stable=True, descending=True).values[0] * x",
+        ),
         ("return x * any(x[0] > 0)", "return x * (x[0] > 0).any()"),
         ("return x / max(x.std(), 1e-3)", "x.std().clamp(min=1e-3)"),
         (
@@ -444,6 +461,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
         (
             'assert (x < 1e6).all(), "too large"\nreturn x',
             "if not torch.compiler.is_exporting():\n            assert (x < 1e6).all()",
+        ),
+        (
+            "try:\n    if x.sum() > 9:\n        raise ValueError\n    return x\nexcept ValueError:\n    return -x",
+            "",  # what is caught again is a branch
         ),
         (
             'if torch.isnan(x).any():\n    raise ValueError("nan")\nreturn x',

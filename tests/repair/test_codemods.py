@@ -102,7 +102,7 @@ def test_a_codemod_is_kept_where_it_does_no_harm(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     work = job(path)
     goal = fix._Score(traced=False, runs=0)
-    as_it_is = fix._Tried(Report(ok=False), False, None)
+    as_it_is = fix._Tried(Report(ok=False))
     (sound,) = fix._Search(work, {path: text}, as_it_is, goal).sound()
     assert sound.name == "keep-as-tensor"
     after = rewritten({path: text}, [sound], work.look)[path]

@@ -24,11 +24,12 @@ from onnxpert.engine.plain import (
     outcomes,
     plain_export,
     quiet,
-    runs_by_itself,
+    refused_by_itself,
     traced,
 )
 from onnxpert.engine.plain_loops import plain_loops
 from onnxpert.engine.sources import Prepared, prepare
+from onnxpert.engine.unproven import reasons
 from onnxpert.load.substitutes import substituted
 from onnxpert.repair.codemod import Codemod
 from onnxpert.repair.rewriting import (
@@ -69,12 +70,16 @@ class _Tried:
     """What became of a model, each file against the model that it shall compute the same as."""
 
     report: Report  # of onnxpert's own file
-    proven: bool  # that file
-    torchs: Report | None  # of what torch.onnx.export writes, None where it writes nothing
+    against: Report | None = None  # that file, where the model to compare with is another one
+    torchs: Report | None = None  # of what torch.onnx.export writes, None where it writes nothing
 
     @property
     def plain(self) -> bool:
         return self.torchs is not None and self.torchs.ok
+
+    @property
+    def proven(self) -> bool:
+        return self.report.ok and (self.against is None or self.against.ok)
 
     def warnings(self) -> tuple[str, ...]:
         """That torch's own file is wrong, where there is one: nothing else would say so."""
@@ -126,11 +131,11 @@ class _Job:
             asked = self.request(self.load(), ours)
             report, known = pipeline.explored(asked, Action.DIAGNOSE)
             against = reference or self.request(self.load())
-            proven = report.ok
-            if proven and reference is not None:
-                proven = pipeline.verify(reference, ours, known=known).ok
+            proof = None
+            if report.ok and reference is not None:
+                proof = pipeline.verify(reference, ours, known=known)
             torchs = pipeline.verify(against, theirs, known=known) if theirs.is_file() else None
-            return _Tried(replace(report, path=None), proven, torchs)
+            return _Tried(replace(report, path=None), proof, torchs)
 
     def look(self, contents: Contents) -> Mapping[Place, list[Seen]]:
         """Run the model, and note what every expression of its files is."""
@@ -333,11 +338,12 @@ class _Search:
             return Fixed(self.before, None, plain=plain, notes=notes)
         new = self.files(kept)
         tried = self.job.tried(new, self.job.request(self.job.load(self.baseline(kept))))
-        breaks = runs_by_itself(self.job.load(self.contents)) and not runs_by_itself(
-            self.job.load(new)
-        )
-        if breaks or not (tried.proven or tried.plain):
-            notes = ("what was tried could not be proven, so it is not offered",)
+        refusal = refused_by_itself(self.job.load(new))
+        if refusal and refused_by_itself(self.job.load(self.contents)):
+            refusal = ""  # it never ran
+        if refusal or not (tried.proven or tried.plain):
+            ours = [each for each in (tried.report, tried.against) if each is not None]
+            notes = tuple(reasons([each.name for each in kept], refusal, ours))
             return Fixed(self.before, tried.report, notes=notes)
         left = () if tried.report.ok else ("onnxpert still has something to say, see its findings",)
         return Fixed(

@@ -131,14 +131,17 @@ def outcomes(prepared: Prepared) -> list[list[Any] | None]:
     return found
 
 
-def runs_by_itself(prepared: Prepared) -> bool:
-    """Whether it runs at the example as users run it: with gradients kept, and with torch's own loops."""
+def refused_by_itself(prepared: Prepared) -> str:
+    """What it raises at the example as users run it: with gradients kept, and with torch's own loops.
+
+    "" where it runs."""
     try:
         with quiet():
             prepared.model(*_copied(prepared.args), **_copied(prepared.kwargs))
-    except Exception:  # whatever it is, it is not what they had
-        return False
-    return True
+    except Exception as error:  # whatever it is, it is not what they had
+        said = str(error).strip().partition("\n")[0]
+        return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return ""
 
 
 def agree(expected: Sequence[Sequence[Any] | None], actual: Sequence[Sequence[Any] | None]) -> bool:

@@ -9,6 +9,7 @@ import libcst as cst
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.page import Page, below, everything, small
+from onnxpert.repair.source.raising import catchers, raised
 
 _GUARD = "not torch.compiler.is_exporting()"
 
@@ -18,11 +19,14 @@ def check_outside_of_exports(page: Page) -> Iterator[Change]:
     """A check of values cannot be in the graph; outside of an export it is made as before."""
     for check in page.each(cst.Assert):
         line = page.line(check)
-        if line is not None and _reads_values(page, check.test):
+        free = line is not None and not catchers(page, "AssertionError")
+        if free and line is not None and _reads_values(page, check.test):
             yield from _guarded(page, line)
     for branch in page.each(cst.If):
-        raises = all(isinstance(each, cst.Raise) for each in small(branch.body))
-        if raises and branch.orelse is None and _reads_values(page, branch.test):
+        errors = [raised(each) for each in small(branch.body)]
+        # What is caught again is no check but a way on.
+        free = all(errors) and not any(catchers(page, each) for each in errors)
+        if free and branch.orelse is None and _reads_values(page, branch.test):
             yield from _guarded(page, branch)
 
 

@@ -40,6 +40,10 @@ def compute_with_torch(page: Page) -> Iterator[Change]:
             yield from _by_key(page, node, values[0], words)
         if len(values) == 1 and isinstance(values[0], (cst.GeneratorExp, cst.ListComp)):
             yield from _of_rows(page, node, values[0], name)
+        if name == "sorted" and tensors == [True] and words.keys() == {"reverse"}:
+            falling = page.code(words["reverse"])
+            said = f"torch.sort({{}}, stable=True, descending={falling}).values"
+            yield node, page.expression(said, *values)
         if words or not any(tensors):
             continue
         if name.startswith("math."):

@@ -8,7 +8,7 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
-from onnxpert.repair.source.page import Page, below, dotted, everything, names_in
+from onnxpert.repair.source.page import Page, below, dotted, names_in
 
 _ADDING = ("append", "extend", "add", "update")
 
@@ -48,8 +48,7 @@ def _localised(page: Page, uses: list[cst.Attribute], name: str) -> Iterator[Cha
 def _log(page: Page, uses: list[cst.Attribute]) -> list[cst.BaseSmallStatement]:
     """The statements of the model that add to an attribute; [] if anybody reads it."""
     later = [_note(page, node) for node in uses if _function(page, node) != "__init__"]
-    ran = (each for each in later if each and any(map(page.values, everything(each))))
-    return list(ran) if all(later) else []
+    return [each for each in later if each and page.has_run(each)] if all(later) else []
 
 
 def _note(page: Page, node: cst.CSTNode) -> cst.BaseSmallStatement | None:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
-from onnxpert.repair.source.page import Page, dotted, everything, small
+from onnxpert.repair.source.page import Page, dotted, small
 
 _LOGGERS = frozenset({"logging", "logger", "log", "_logger", "_log", "warnings"})
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "log"})
@@ -19,10 +19,10 @@ def stop_printing(page: Page) -> Iterator[Change]:
     """The file prints nothing, and a value that is printed has to be taken out of its tensor."""
     for branch in page.each(cst.If):
         whole = isinstance(page.parent(branch), cst.IndentedBlock) and branch.orelse is None
-        if whole and all(map(_prints, small(branch.body))) and _has_run(page, branch):
+        if whole and all(map(_prints, small(branch.body))) and page.has_run(branch):
             yield branch, None
     for node in page.each(cst.Expr):
-        if _prints(node) and _has_run(page, node):
+        if _prints(node) and page.has_run(node):
             yield node, None
 
 
@@ -32,8 +32,3 @@ def _prints(node: cst.CSTNode) -> bool:
     owner, _, last = dotted(node.value.func).rpartition(".")
     logged = owner.rpartition(".")[2].lower() in _LOGGERS and last in _LEVELS
     return logged or (not owner and last == "print")
-
-
-def _has_run(page: Page, node: cst.CSTNode) -> bool:
-    """Whether the function around belongs to the model, even if this line of it was not reached."""
-    return any(map(page.values, everything(page.function(node) or node)))

@@ -108,6 +108,10 @@ class Page:
         found = self.values(node)
         return bool(found) and all(each.kind in kinds for each in found)
 
+    def has_run(self, node: cst.CSTNode) -> bool:
+        """Whether the function around belongs to the model, even if this line of it was not reached."""
+        return any(map(self.values, everything(self.function(node) or node)))
+
     def is_tensor(self, node: cst.CSTNode) -> bool:
         return self.was(node, Kind.TENSOR)
 
