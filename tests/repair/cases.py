@@ -381,7 +381,11 @@ CASES: dict[str, list[tuple[str, str]]] = {
     "compute-sizes-as-integers": [
         ("return x.reshape(len(x), 2, 4)", "x.reshape(x.shape[0], 2, 4)"),
         ("n = int(x.shape[1] / 2)\nreturn x[:, :n]", "n = x.shape[1] // 2"),
-        ("n = math.ceil(x.size(1) / 3)\nreturn x[:, :n]", "n = -(-x.size(1) // 3)"),
+        ("n = math.ceil(x.size(1) / 3)\nreturn x[:, :n]", "n = (x.size(1) + 2) // 3"),
+        (
+            "m = len(x)\nn = math.ceil(x.size(1) / m)\nreturn x[:, :n]",
+            "n = (x.size(1) + m - 1) // m",
+        ),
         ("return x.reshape(int(x.shape[0]), -1)", "x.reshape(x.shape[0], -1)"),
     ],
     "take-batch-from-input": [

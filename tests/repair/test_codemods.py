@@ -11,6 +11,7 @@ from onnxpert.core.types import Safety
 from onnxpert.diagnose import catalogue as rules
 from onnxpert.engine import fix
 from onnxpert.engine.plain import agree, outcomes
+from onnxpert.engine.trying import Job, Tried
 from onnxpert.repair.rewriting import catalogue, diff, rewritten
 from onnxpert.repair.source import text as files
 from onnxpert.report import Report
@@ -32,8 +33,8 @@ def test_every_codemod_has_a_case_and_cures_a_rule() -> None:
         assert each.about
 
 
-def job(path: Path) -> fix._Job:
-    return fix._Job(f"{path}:Net", (), None, True, {})
+def job(path: Path) -> Job:
+    return Job(f"{path}:Net", (), None, True, {})
 
 
 @pytest.mark.parametrize(("name", "body", "new"), ALL)
@@ -102,7 +103,7 @@ def test_a_codemod_is_kept_where_it_does_no_harm(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     work = job(path)
     goal = fix._Score(traced=False, runs=0)
-    as_it_is = fix._Tried(Report(ok=False))
+    as_it_is = Tried(Report(ok=False))
     (sound,) = fix._Search(work, {path: text}, as_it_is, goal).sound()
     assert sound.name == "keep-as-tensor"
     after = rewritten({path: text}, [sound], work.look)[path]

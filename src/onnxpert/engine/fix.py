@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from onnxpert.core.errors import UsageError
 from onnxpert.core.source import ownership
-from onnxpert.core.types import Request, Safety, Severity, Verdict, replace
+from onnxpert.core.types import Safety, Severity, replace
 from onnxpert.engine import pipeline
 from onnxpert.engine.clock import Clock, Progress
 from onnxpert.engine.plain import (
     agree,
     files_run,
-    multiples,
-    open_axes,
     outcomes,
-    plain_export,
     quiet,
     refused_by_itself,
     traced,
 )
-from onnxpert.engine.plain_loops import plain_loops
-from onnxpert.engine.sources import Prepared, prepare
+from onnxpert.engine.sources import Prepared
+from onnxpert.engine.trying import Job, Tried
 from onnxpert.engine.unproven import reasons
 from onnxpert.load.substitutes import substituted
 from onnxpert.repair.codemod import Codemod
@@ -41,8 +37,7 @@ from onnxpert.repair.rewriting import (
     with_others,
 )
 from onnxpert.repair.source import text as files
-from onnxpert.repair.source.watching import NOTE, Notes, Place, Seen, noting
-from onnxpert.report import Action, Report
+from onnxpert.report import Report
 
 _GENERATIONS = 4
 
@@ -65,106 +60,6 @@ class Fixed:
         return 0 if self.diff or self.before.ok else 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """What became of a model, each file against the model that it shall compute the same as."""
-
-    report: Report  # of onnxpert's own file
-    against: Report | None = None  # that file, where the model to compare with is another one
-    torchs: Report | None = None  # of what torch.onnx.export writes, None where it writes nothing
-
-    @property
-    def plain(self) -> bool:
-        return self.torchs is not None and self.torchs.ok
-
-    @property
-    def proven(self) -> bool:
-        return self.report.ok and (self.against is None or self.against.ok)
-
-    def warnings(self) -> tuple[str, ...]:
-        """That torch's own file is wrong, where there is one: nothing else would say so."""
-        if self.torchs is None or self.torchs.ok:
-            return ()
-        bad = [row.case for row in self.torchs.verified if row.verdict is Verdict.FAIL]
-        where = f" at {bad[0]}" if bad else ""
-        return (f"torch.onnx.export writes a file too, which is wrong{where}: use onnxpert export",)
-
-
-@dataclass(frozen=True)
-class _Job:
-    """One source with its inputs, which can be loaded as often as one likes."""
-
-    source: str
-    inputs: tuple[str, ...]
-    inputs_file: str | None
-    evaluate: bool
-    options: Mapping[str, Any]
-    # By the texts of the files: what was seen in a run, and what came out.
-    _seen: dict[tuple[str, ...], Mapping[Place, list[Seen]]] = field(default_factory=dict)
-    _given: dict[tuple[str, ...], Sequence[Sequence[Any] | None]] = field(default_factory=dict)
-
-    def load(self, contents: Contents | None = None) -> Prepared:
-        """The model, as these files have it."""
-        with substituted(contents) if contents else contextlib.nullcontext():
-            prepared = prepare(self.source, self.inputs, self.inputs_file)
-        if self.evaluate:
-            prepared.model.eval()
-        return prepared
-
-    def reference(self, contents: Contents) -> Sequence[Sequence[Any] | None]:
-        """What the model gives as these files have it."""
-        key = tuple(contents.values())
-        if key not in self._given:
-            self._given[key] = outcomes(self.load(contents))
-        return self._given[key]
-
-    def request(self, prepared: Prepared, path: Path | None = None, **more: Any) -> Request:
-        shapes = self.options.get("dynamic_shapes") or prepared.dynamic_shapes
-        asked = {**self.options, **more, "dynamic_shapes": shapes}
-        return Request(prepared.model, prepared.args, prepared.kwargs, path, repair="off", **asked)
-
-    def tried(self, contents: Contents, reference: Request | None = None) -> _Tried:
-        """Export these files both ways; without a reference, the model itself is its own."""
-        with tempfile.TemporaryDirectory(prefix="onnxpert-") as folder, substituted(contents):
-            ours, theirs = Path(folder) / "model.onnx", Path(folder) / "plain.onnx"
-            plain_export(self.load(), theirs)
-            asked = self.request(self.load(), ours)
-            report, known = pipeline.explored(asked, Action.DIAGNOSE)
-            against = reference or self.request(self.load())
-            proof = None
-            if report.ok and reference is not None:
-                proof = pipeline.verify(reference, ours, known=known)
-            torchs = pipeline.verify(against, theirs, known=known) if theirs.is_file() else None
-            return _Tried(replace(report, path=None), proof, torchs)
-
-    def look(self, contents: Contents) -> Mapping[Place, list[Seen]]:
-        """Run the model, and note what every expression of its files is."""
-        key = tuple(contents.values())
-        if key not in self._seen:
-            self._seen[key] = self._look(contents)
-        return self._seen[key]
-
-    def _look(self, contents: Contents) -> Mapping[Place, list[Seen]]:
-        import builtins
-
-        import torch
-
-        notes = Notes()
-        setattr(builtins, NOTE, notes)
-        try:
-            with substituted(contents, noting), quiet(), torch.no_grad(), plain_loops():
-                prepared = self.load()
-                for call in multiples(prepared):
-                    notes.inputs = {id(value): axes for value, axes in open_axes(prepared, call)}
-                    notes.on = True
-                    with contextlib.suppress(Exception):  # what ran before it raised has been noted
-                        prepared.model(*call[0], **call[1])
-        finally:
-            notes.on = False
-            delattr(builtins, NOTE)
-        return notes.seen
-
-
 def fix(
     source: str,
     inputs: Sequence[str] = (),
@@ -179,12 +74,12 @@ def fix(
 
     `consent` lets in codemods that change what is computed. Raises UsageError for a source whose
     Python is not the user's own."""
-    job = _Job(source, tuple(inputs), inputs_file, evaluate, options)
+    job = Job(source, tuple(inputs), inputs_file, evaluate, options)
     with quiet():
         return _fixed(job, consent, Clock(progress))
 
 
-def _fixed(job: _Job, consent: bool, clock: Clock) -> Fixed:
+def _fixed(job: Job, consent: bool, clock: Clock) -> Fixed:
     with clock.stage("read"):
         found = _own_files(job.source, job.load())
         contents = {path: files.read(path).content for path in found}
@@ -206,6 +101,8 @@ def _fixed(job: _Job, consent: bool, clock: Clock) -> Fixed:
         if fixed.plain or kept == sound:
             return fixed
         # torch may follow a model and yet write a constant where there should be none
+        if (fixed.diff or fixed.before.ok) and not search.is_traced(sound):
+            return fixed
         whole = search.proven(sound)
         return whole if whole.plain or not (fixed.diff or fixed.before.ok) else fixed
 
@@ -243,9 +140,9 @@ def _own_files(source: str, prepared: Prepared) -> Iterator[Path]:
 class _Search:
     """For the codemods with which a model computes what it did, and exports where it did not."""
 
-    job: _Job
+    job: Job
     contents: Contents
-    as_it_is: _Tried
+    as_it_is: Tried
     goal: _Score  # of the model as it is
     consent: bool = False
 
@@ -315,10 +212,17 @@ class _Search:
             return []
         for each in list(reversed(sound)):
             without = [other for other in sound if other is not each]
+            if self.files(without) == self.files(sound):  # another one has done its work
+                sound = without
+                continue
             score = self._score(without, best) if without else self.goal
             if score >= best:
                 sound, best = without, score
         return sound
+
+    def is_traced(self, chosen: list[Codemod]) -> bool:
+        with substituted(self.files(chosen)):
+            return traced(self.job.load())
 
     def _score(self, chosen: list[Codemod], floor: _Score) -> _Score:
         """How good the model is with these; what is below the floor in what is cheap is not diagnosed."""
@@ -343,8 +247,9 @@ class _Search:
             refusal = ""  # it never ran
         if refusal or not (tried.proven or tried.plain):
             ours = [each for each in (tried.report, tried.against) if each is not None]
-            notes = tuple(reasons([each.name for each in kept], refusal, ours))
-            return Fixed(self.before, tried.report, notes=notes)
+            notes = reasons([each.name for each in kept], refusal, ours)
+            needless = (self.why_not(),) if self.before.ok else ()
+            return Fixed(self.before, tried.report, notes=(*needless, *notes))
         left = () if tried.report.ok else ("onnxpert still has something to say, see its findings",)
         return Fixed(
             before=self._with_diffs(tried.report, kept),

@@ -28,8 +28,10 @@ def compute_sizes_as_integers(page: Page) -> Iterator[Change]:
         if page.was(values[0], Kind.INT):
             yield node, values[0]
         elif (quotient := _quotient(page, values[0])) is not None:
-            up = page.name(node.func) in _UP
-            yield node, page.expression("-(-{} // {})" if up else "{} // {}", *quotient)
+            whole, parts = quotient
+            if page.name(node.func) in _UP:
+                whole = _with_the_rest(page, whole, parts)
+            yield node, page.expression("{} // {}", whole, parts)
     for node in page.calls("map"):
         values, _ = given(node)
         if len(values) == 2 and dotted(values[0]) == "int":
@@ -38,6 +40,18 @@ def compute_sizes_as_integers(page: Page) -> Iterator[Change]:
         values, keywords = given(node)
         if len(values) == 1 and not keywords and ".shape" in page.code(values[0]):
             yield node, page.expression("{}.numel()", values[0])
+
+
+def _with_the_rest(
+    page: Page, whole: cst.BaseExpression, parts: cst.BaseExpression
+) -> cst.BaseExpression:
+    """What, divided and rounded down, is the quotient rounded up.
+
+    Not `-(-whole // parts)`: a division of integers in a file goes towards zero, and torch leaves it so."""
+    code = page.code(parts)
+    if code.isdecimal():
+        return page.expression(f"{{}} + {int(code) - 1}", whole)
+    return page.expression("{} + {} - 1", whole, parts)
 
 
 def _quotient(
