@@ -137,6 +137,18 @@ def test_a_cell_by_hand_is_a_scan_at_every_length(tmp_path: Path) -> None:
     assert "torch._higher_order_ops.scan(step, h, " in fixed.diff
 
 
+def test_a_loop_that_reads_a_global_name_is_offered(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    body = (
+        "steps = 0\nwhile True:\n    y = torch.tanh(x) * 0.9\n    change = (y - x).abs().max()\n"
+        "    x = y\n    steps += 1\n    if change < 1e-3 or steps >= MOST:\n        break\nreturn x"
+    )
+    path.write_text(source(body).replace("TABLES =", "MOST = 30\nTABLES ="), encoding="utf-8")
+    fixed = fix.fix(f"{path}:Net", evaluate=True)
+    assert fixed.plain, fixed.notes
+    assert "while_loop(goes_on, turn, " in fixed.diff
+
+
 def test_no_comment_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "net.py"
     text = source(

@@ -242,14 +242,14 @@ class _Search:
             return Fixed(self.before, None, plain=plain, notes=notes)
         new = self.files(kept)
         tried = self.job.tried(new, self.job.request(self.job.load(self.baseline(kept))))
-        refusal = refused_by_itself(self.job.load(new))
-        if refusal and refused_by_itself(self.job.load(self.contents)):
+        refusal = self._refusal(new)
+        if refusal and self._refusal(self.contents):
             refusal = ""  # it never ran
         if refusal or not (tried.proven or tried.plain):
             ours = [each for each in (tried.report, tried.against) if each is not None]
-            notes = reasons([each.name for each in kept], refusal, ours)
+            tale = reasons([each.name for each in kept], refusal, ours)
             needless = (self.why_not(),) if self.before.ok else ()
-            return Fixed(self.before, tried.report, notes=(*needless, *notes))
+            return Fixed(self.before, tried.report, notes=(*needless, *tale))
         left = () if tried.report.ok else ("onnxpert still has something to say, see its findings",)
         return Fixed(
             before=self._with_diffs(tried.report, kept),
@@ -261,6 +261,11 @@ class _Search:
             consented=tuple(each.name for each in kept if each.safety is not Safety.SAFE),
             notes=(*left, *tried.warnings()),
         )
+
+    def _refusal(self, contents: Contents) -> str:
+        """How the model as these files have it refuses to run, with its module there to look names up."""
+        with substituted(contents):
+            return refused_by_itself(self.job.load())
 
     def _with_diffs(self, after: Report, kept: list[Codemod]) -> Report:
         """Each finding that is gone, with the change that is meant for its rule."""
