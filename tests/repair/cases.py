@@ -173,6 +173,24 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "(1 / (torch.arange(n) + 1)).to(x.dtype)",
         ),
         ("return x * torch.tensor([i for i in range(8)])", ""),  # as many in every call
+        (
+            (
+                "rows = []\nfor p in range(x.shape[1]):\n    rows.append([math.sin(p / 9 ** (i / 4)) for i in range(4)])\n"
+                "return x @ torch.tensor(rows)"
+            ),
+            "return x @ torch.sin(torch.arange(x.shape[1])[:, None] / 9 ** (torch.arange(4) / 4))",
+        ),
+        (
+            "n = x.shape[1]\nnear = [[float(0 <= i - j < 2) for j in range(n)] for i in range(n)]\nreturn x @ torch.tensor(near)",
+            "torch.arange(n) < 2).to(torch.float32)",
+        ),
+        (
+            (
+                "n = x.shape[1]\nnear = [[1.0 if 0 <= i - j < 2 else 0.0 for j in range(n)] for i in range(n)]\n"
+                "return x @ torch.tensor(near)"
+            ),
+            "torch.where(torch.logical_and(0 <= torch.arange(n)[:, None] - torch.arange(n), ",
+        ),
     ],
     "count-in-a-tensor": [
         (
