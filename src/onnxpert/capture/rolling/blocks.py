@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -110,13 +110,20 @@ def _blocks(captured: Captured) -> Blocks | None:
         for guard in environment.guards
         if _holds_it(guard.expr) and guard.expr.free_symbols <= known.keys()
     }
-    if len(counts) != 1 or len((count := counts.pop()).free_symbols) != 1:
+    count = next((one for one in counts if _decides(one, counts)), None)
+    if count is None or len(count.free_symbols) != 1:
         return None
     (symbol,) = count.free_symbols
     axes = tuple(
         (name, axis, spec) for name, _, axis, spec, size in sizes if size.node.expr == symbol
     )
     return Blocks(count, symbol, axes) if axes else None
+
+
+def _decides(count: Expr, others: Iterable[Expr]) -> bool:
+    """Whether all others follow from it, as the elements of all blocks do from how many there are."""
+    known = sympy.Dummy(integer=True)
+    return all(other.xreplace({count: known}).free_symbols == {known} for other in others)
 
 
 def _holds_it(guard: Expr) -> bool:
