@@ -226,7 +226,9 @@ def without_numbers(walk: Walk, loaded: Loaded) -> Loaded:
     )
 
 
-def innocent(walk: Walk, loaded: Loaded, numbers: Mapping[str, float], at: Location | None) -> Loaded:
+def innocent(
+    walk: Walk, loaded: Loaded, numbers: Mapping[str, float], at: Location | None
+) -> Loaded:
     """The model to speak of where numbers were taken back as inputs in vain: the capture ends `at` the
     place where it ended before. They are none of what is in the way, and inputs once that is gone."""
     failed = walk.captured

@@ -1,4 +1,4 @@
-"""Ends that are cut off: `x[:, :512]` and `x[:, -3:]` are as long as the tensor where that is shorter.
+"""Ends that are cut off: `x[:, :512]`, `x[:, -3:]` and `x[1:-1]` are as long as there is something to take.
 
 torch asks whether the tensor is longer, and from then on takes the example's answer for the only one."""
 
@@ -9,39 +9,89 @@ from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
+from torch.utils._sympy.functions import Max, Min
 
 from onnxpert.capture.open_sizes.turns import length_between
 
-aten = torch.ops.aten
+_sym: Any = torch  # whose functions of symbols have no types
 
 
 def cut(
     input: torch.Tensor, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
 ) -> Any:
-    """aten.slice of the first, or of the last, so many elements; NotImplemented of any other."""
-    if not -input.dim() <= dim < input.dim():
+    """aten.slice at places that are numbers; NotImplemented where torch has nothing to ask."""
+    if not -input.dim() <= dim < input.dim() or type(step) is not int:
         return NotImplemented
     size: Any = input.shape[dim]
     length = length_between(start, end, size) if step == 1 else None
     if length is not None:
-        strides = input.stride()
-        sizes = [*input.shape[: dim % input.dim()], length, *input.shape[dim % input.dim() + 1 :]]
-        return aten.as_strided.default(
-            input, sizes, strides, input.storage_offset() + start * strides[dim]
-        )
-    count = _count(start, end) if step == 1 else 0
-    if not count or not isinstance(size, torch.SymInt) or not size.node.has_hint():
+        return _between(input, dim, start, length)
+    first = 0 if start is None else start
+    last = None if type(end) is int and end == sys.maxsize else end
+    if type(first) is not int:
         return NotImplemented
-    if statically_known_true(size <= abs(count)) or statically_known_true(size >= abs(count)):
+    if is_settled_by(last, size) and first == 0 and step == 1:
+        return input.narrow(dim, 0, _sym.sym_min(last, size))
+    if type(last) not in (int, type(None)) or step < 1:
         return NotImplemented
-    kept = torch.sym_min(size, abs(count))  # type: ignore[no-untyped-call]
-    first, last = (0, kept) if count > 0 else (size - kept, size)
-    return aten.slice.Tensor(input, dim, first, last)
+    if not isinstance(size, torch.SymInt) or not size.node.has_hint():
+        return NotImplemented
+    kept = _kept(size, first, last)
+    if not _is_open(kept, size):
+        return NotImplemented
+    place = _least(size, first) if first >= 0 else _no_less(size + first)
+    return _between(input, dim, place, (kept + step - 1) // step, step)
 
 
-def _count(start: Any, end: Any) -> int:
-    """How many of the first, or negative: of the last; 0 where it is neither."""
-    whole = end is None or (type(end) is int and end == sys.maxsize)
-    if type(end) is int and not whole and start in (None, 0):
-        return max(end, 0)
-    return min(start, 0) if whole and type(start) is int else 0
+def _between(input: torch.Tensor, dim: int, place: Any, length: Any, step: int = 1) -> torch.Tensor:
+    sizes, strides = list(input.shape), list(input.stride())
+    offset = input.storage_offset() + place * strides[dim]
+    sizes[dim], strides[dim] = length, strides[dim] * step
+    return input.as_strided(sizes, strides, offset)
+
+
+def is_settled_by(end: Any, size: Any) -> bool:
+    """Whether an end is beyond the size, or the size, to torch alone, for which no size is less than 2."""
+    if not isinstance(end, torch.SymInt) or not end.node.has_hint() or type(size) is not int:
+        return False
+    return statically_known_true(end >= size) and not _is_at_least(end, size)
+
+
+def _kept(size: Any, first: int, last: int | None) -> Any:
+    """How many lie between two places, in words that are the same for all ways to leave out as many."""
+    if first < 0 and (last is None or last < 0):
+        return _no_less(_least(size, -first) + (last or 0))
+    end = size if last is None else size + last if last < 0 else _least(size, last)
+    return _no_less(end - (first if first >= 0 else _no_less(size + first)))
+
+
+def _least(size: Any, number: int) -> Any:
+    if _is_at_least(size, number):
+        return number
+    return size if statically_known_true(size <= number) else _sym.sym_min(size, number)
+
+
+def _no_less(size: Any) -> Any:
+    """Than nothing."""
+    return size if _is_at_least(size, 0) else _sym.sym_max(size, 0)
+
+
+def _is_at_least(size: Any, number: int) -> bool:
+    """Also where the inputs have sizes of 1, which torch never takes into account."""
+    if not isinstance(size, torch.SymInt):
+        return bool(size >= number)
+    ranges = size.node.shape_env.var_to_range
+    expr = size.node.expr
+    ones = {one: min(ranges[one].lower, 1) for one in expr.free_symbols if one in ranges}
+    try:
+        lowest = expr.xreplace(ones)
+    except (ZeroDivisionError, AssertionError):  # what is computed with it allows no 1
+        return statically_known_true(size >= number)
+    return bool(lowest >= number) and statically_known_true(size >= number)
+
+
+def _is_open(kept: Any, size: torch.SymInt) -> bool:
+    """Whether the number kept depends on which of two is the larger."""
+    if not isinstance(kept, torch.SymInt):
+        return False
+    return bool(kept.node.expr.atoms(Max, Min) - size.node.expr.atoms(Max, Min))

@@ -1,12 +1,13 @@
 """Elements picked by a size: `x[:, n - 1]` stays open, where torch would take a number for `n - 1`.
 
 Python's brackets ask a symbol for its number before any operator is called. `select` takes the symbol,
-so it is called first, and the brackets get what is left."""
+so it is called first, and the brackets get what is left. They leave a slice out that ends beyond the
+tensor, and take `x[:, :n]` for one of those where there are two elements: to torch no size is 1."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +15,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 
 from onnxpert.capture.catching import ask
+from onnxpert.capture.open_sizes.cutting import is_settled_by
 
+aten = torch.ops.aten
 Tensor = torch.Tensor
 
 
@@ -36,8 +39,9 @@ class OpenIndices(TorchFunctionMode):
 def _has_symbol(index: Any) -> bool:
     if isinstance(index, tuple):
         return any(map(_has_symbol, index))
-    if isinstance(index, slice):  # which takes a symbol, but no tensor that is one
-        return any(map(_is_number, (index.start, index.stop, index.step)))
+    if isinstance(index, slice):  # which takes a symbol for its start, but no tensor that is one
+        numbers = map(_is_number, (index.start, index.stop, index.step))
+        return isinstance(index.stop, torch.SymInt) or any(numbers)
     return isinstance(index, torch.SymInt) or _is_number(index)
 
 
@@ -60,11 +64,14 @@ def _numbers(index: Any) -> Any:
 
 def _picked(x: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...]]:
     """The tensor with every symbol's element taken, and the index without them."""
-    entries = index if isinstance(index, tuple) else (index,)
+    entries = list(index) if isinstance(index, tuple) else [index]
     axes = list(_axes(x, entries))
     # From the last axis to the first: the numbers of those before it stay what they are.
-    for entry, axis in reversed(list(zip(entries, axes, strict=True))):
-        if isinstance(entry, torch.SymInt):
+    for place, (entry, axis) in reversed(list(enumerate(zip(entries, axes, strict=True)))):
+        if isinstance(entry, slice) and is_settled_by(entry.stop, x.shape[axis]):
+            x = aten.slice.Tensor(x, axis, entry.start, entry.stop, entry.step or 1)
+            entries[place] = slice(None)
+        elif isinstance(entry, torch.SymInt):
             size = x.shape[axis]
             within = functools.partial(_is_within, entry, size)
             ask(within, IndexError(f"index {entry} is out of bounds for dimension {axis}"))
@@ -76,7 +83,7 @@ def _is_within(index: torch.SymInt, size: int | torch.SymInt) -> bool:
     return bool(index < size) and bool(index >= -size)
 
 
-def _axes(x: Tensor, entries: tuple[Any, ...]) -> Iterator[int]:
+def _axes(x: Tensor, entries: Sequence[Any]) -> Iterator[int]:
     """The axis at which each entry stands."""
     axis = 0
     for entry in entries:
