@@ -111,6 +111,25 @@ def test_output_padding_beyond_the_stride() -> None:
     assert_same(layer, torch.randn(2, 4, 5, 6))
 
 
+class _BackToItsSize(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Conv2d(2, 3, 3, stride=2, padding=1)
+        self.up = nn.ConvTranspose2d(3, 2, 3, stride=2, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.up(self.down(x), output_size=x.shape[-2:])  # type: ignore[no-any-return]
+
+
+def test_an_output_padding_of_sizes() -> None:
+    assert_same(
+        _BackToItsSize(),
+        torch.randn(1, 2, 8, 7),
+        dynamic=({2: "height", 3: "width"},),
+        others=[[torch.randn(1, 2, 7, 7)], [torch.randn(1, 2, 4, 6)], [torch.randn(1, 2, 1, 1)]],
+    )
+
+
 def _for_each_sample(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     batch, channels, height, width = x.shape
     kernels = weight.reshape(-1, channels, 3, 3)

@@ -9,6 +9,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.linear import matmul
+from onnxpert.lower.aten.slicing import sliced
 from onnxpert.lower.aten.windows import batched, padded, per_axis, taps, window_count
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
@@ -169,6 +170,11 @@ def conv_transpose(
     around, extra = per_axis(padding, axes), per_axis(output_padding, axes)
     steps, spread = per_axis(stride, axes), per_axis(dilation, axes)
     kernel = op.shape(weight)[2:]
+    if not is_static(*extra):
+        most = [max(step, d) - 1 for step, d in zip(steps, spread, strict=True)]
+        options = (stride, padding, most, groups, dilation)
+        result = conv_transpose(op, input, weight, bias, *options)
+        return _less_behind(op, result, [a - b for a, b in zip(most, extra, strict=True)])
 
     def call(x: ir.Value) -> ir.Value:
         sizes = [
@@ -197,6 +203,13 @@ def conv_transpose(
         return op.describe(result, (op.shape(x)[0], op.shape(weight)[1] * groups, *sizes))
 
     return batched(op, input, axes + 2, call)
+
+
+def _less_behind(op: Emitter, x: ir.Value, less: Sequence[Any]) -> ir.Value:
+    """Without so many of the last elements of each of the last axes."""
+    for axis, count in enumerate(less, op.rank(x) - len(less)):
+        x = sliced(op, x, axis, 0, op.shape(x)[axis] - count)
+    return x
 
 
 def _transposed_by_hand(
