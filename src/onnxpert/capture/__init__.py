@@ -19,6 +19,7 @@ from onnxpert.capture.devices import at_home
 from onnxpert.capture.evaluation import with_lasting_chance
 from onnxpert.capture.first_call import after_first_call
 from onnxpert.capture.flat import Flat, fed_copies, owner
+from onnxpert.capture.growing import grown
 from onnxpert.capture.identities import own_identities
 from onnxpert.capture.kinds import own_types
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
@@ -44,6 +45,7 @@ from onnxpert.core.types import (
 )
 from onnxpert.core.whereabouts import followed
 
+logger = logging.getLogger(__name__)
 _ASKED = GuardOnDataDependentSymNode.__name__
 
 
@@ -82,7 +84,11 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
             # Out of the handler: what the model itself raises has nothing to do with that error.
             ended = None
             if len(attempts) == 1:  # no strategy can trace what does not run
-                ended = _refused(loaded, attempts) or _later(strategy, loaded)
+                ended = (
+                    _refused(loaded, attempts)
+                    or _later(strategy, loaded)
+                    or _at_larger(strategy, loaded)
+                )
             if ended is not None:
                 return _at_home(ended)
             if _is_about_an_offer(loaded, attempts[-1][1]):  # with less offered it may do
@@ -140,6 +146,17 @@ def _at_home(ended: Captured | CaptureFailed) -> Captured | CaptureFailed:
 def _later(strategy: Strategy, loaded: Loaded) -> Captured | None:
     captured = after_first_call(loaded, functools.partial(_run, strategy))
     return None if captured is None else _finished(captured)
+
+
+def _at_larger(strategy: Strategy, loaded: Loaded) -> Captured | None:
+    larger = grown(loaded)
+    if larger is None:
+        return None
+    try:
+        return replace(_finished(_run(strategy, larger)), loaded=loaded)  # type: ignore[no-any-return]
+    except Exception:  # what is told is what the example met
+        logger.debug("nor at a larger example", exc_info=True)
+        return None
 
 
 def _finished(captured: Captured, blockers: Sequence[Blocker] = ()) -> Captured:
