@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
 import torch
+from torch._ops import HigherOrderOperator
+from torch.overrides import TorchFunctionMode
 
 from onnxpert.capture.recorder import Recorder
 
@@ -26,6 +28,35 @@ def _while_loop(cond_fn: Function, body_fn: Function, carried: Any, others: Any 
     return carried
 
 
+def _scan(turn: Function, carried: Any, rows: Any, others: Any = ()) -> Any:
+    columns = []
+    for place in range(rows[0].shape[0]):
+        left = turn(*carried, *(row[place] for row in rows), *others)
+        carried, given = left[: len(carried)], left[len(carried) :]
+        columns.append(given)
+    return [*carried, *map(torch.stack, zip(*columns, strict=True))]
+
+
+class _Opened(TorchFunctionMode):
+    """While on, a call of one of them is a call of the function that does it as Python.
+
+    What else is on while a model runs is on in its branches and turns too: it would not be, were that
+    left to the operator, which is one call to all modes."""
+
+    def __init__(self, operators: Mapping[Any, Function]) -> None:
+        super().__init__()
+        self._operators = operators
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        function = self._operators.get(func) if isinstance(func, HigherOrderOperator) else None
+        if function is None:
+            return func(*args, **(kwargs or {}))
+        with self:
+            return function(*args, **(kwargs or {}))
+
+
 @contextmanager
 def as_python(
     recorder: Recorder, cond: Function = _cond, while_loop: Function = _while_loop
@@ -35,9 +66,10 @@ def as_python(
 
     before = recorder.operators
     operators = torch.ops.higher_order
-    recorder.operators = {operators.cond: cond, operators.while_loop: while_loop}
+    functions = {operators.cond: cond, operators.while_loop: while_loop, operators.scan: _scan}
+    recorder.operators = functions  # where no mode of Python's is on any more
     try:
-        with patch.object(utils, "_hop_compile_and_call", _called):
+        with patch.object(utils, "_hop_compile_and_call", _called), _Opened(functions):
             yield
     finally:
         recorder.operators = before

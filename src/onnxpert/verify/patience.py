@@ -12,6 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 class Patience(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Raises TimeoutError at the first call of torch's after so many seconds of this thread's own."""
 
+    supports_higher_order_operators = True  # torch's own loops are waited for
+
     def __init__(self, seconds: float) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._end = time.thread_time() + seconds

@@ -1,4 +1,4 @@
-"""Rung for models in which `torch.cond` or `torch.while_loop` stands beside branches of Python's.
+"""Rung for models in which `torch.cond`, `torch.while_loop` or a scan stands beside branches of Python's.
 
 `torch.export` keeps the one and stops at the other; the recorder the other way round. As Python both are
 branches and loops like any."""
@@ -13,7 +13,7 @@ from onnxpert.capture.strategies.recorded import Walker
 from onnxpert.capture.strategy import runs_as_python, strategy
 from onnxpert.core.types import Captured, Loaded
 
-_OPERATORS = re.compile(r"\bcond\(|\bwhile_loop\(")
+_OPERATORS = re.compile(r"\b(cond|while_loop|scan)\(")
 
 
 def _uses_operators(loaded: Loaded) -> bool:
