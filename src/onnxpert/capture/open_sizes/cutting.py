@@ -19,22 +19,23 @@ _sym: Any = torch  # whose functions of symbols have no types
 def cut(
     input: torch.Tensor, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
 ) -> Any:
-    """aten.slice at places that are numbers; NotImplemented where torch has nothing to ask."""
-    if not -input.dim() <= dim < input.dim() or type(step) is not int:
+    """aten.slice where it is known what is left; NotImplemented where torch has nothing to ask."""
+    if not -input.dim() <= dim < input.dim() or type(step) is not int or step < 1:
         return NotImplemented
-    size: Any = input.shape[dim]
-    length = length_between(start, end, size) if step == 1 else None
+    length = length_between(start, end, input.shape[dim]) if step == 1 else None
     if length is not None:
         return _between(input, dim, start, length)
     first = 0 if start is None else start
     last = None if type(end) is int and end == sys.maxsize else end
-    if type(first) is not int:
-        return NotImplemented
+    return _at_numbers(input, dim, first, last, step) if type(first) is int else NotImplemented
+
+
+def _at_numbers(input: torch.Tensor, dim: int, first: int, last: Any, step: int) -> Any:
+    size: Any = input.shape[dim]
     if is_settled_by(last, size) and first == 0 and step == 1:
         return input.narrow(dim, 0, _sym.sym_min(last, size))
-    if type(last) not in (int, type(None)) or step < 1:
-        return NotImplemented
-    if not isinstance(size, torch.SymInt) or not size.node.has_hint():
+    is_size = isinstance(size, torch.SymInt) and size.node.has_hint()
+    if type(last) not in (int, type(None)) or not is_size:
         return NotImplemented
     kept = _kept(size, first, last)
     if not _is_open(kept, size):
