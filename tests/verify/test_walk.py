@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 
 from onnxpert.capture import capture
@@ -23,14 +24,40 @@ class Net(torch.nn.Module):
         return best.values * rows, x[x > 0].repeat(x.shape[0])
 
 
-def test_sizes_are_those_of_the_values_given() -> None:
-    model = Net().eval()
+class Switching(torch.nn.Module):
+    """A loop that the data decide in, whose state is a truth of Python's."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        on, seen = False, []
+        for value in x[:, 0]:
+            if not on and value > 0.5:
+                on = True
+            elif on and value < -0.5:
+                on = False
+            seen.append(float(on))
+        return torch.tensor(seen)
+
+
+class Recurring(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        state, states = x[0], []
+        for row in x[1:]:
+            state = torch.tanh(state + row)
+            states.append(state)
+        return state, torch.stack(states) if states else x[:0]
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("kind", [Net, Switching, Recurring])
+def test_sizes_are_those_of_the_values_given(kind: type[torch.nn.Module], rows: int) -> None:
+    model = kind().eval()
     given: Any = Request(model, (torch.ones(3, 4),), dynamic_shapes=({0: "rows"},))
     captured = capture(load(given))
     assert isinstance(captured, Captured)
-    x = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
+    x = torch.randn(rows, 4, generator=torch.Generator().manual_seed(0))
     inputs = [x if one.kind is InputKind.USER else one.tensor for one in captured.inputs]
     with torch.no_grad():
-        found = Walk().run(captured.root, inputs)
-        for one, other in zip(model(x), found, strict=True):
+        found, wanted = Walk().run(captured.root, inputs), model(x)
+        wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+        for one, other in zip(wanted, found, strict=True):
             torch.testing.assert_close(one, other)

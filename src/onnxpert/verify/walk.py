@@ -8,7 +8,11 @@ from typing import Any
 
 import sympy
 import torch
+from sympy.logic.boolalg import BooleanAtom
 from torch import fx
+from torch.utils._sympy.functions import ToFloat
+
+from onnxpert.core.loops import counted_loop, stopped_loop
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _COND = torch.ops.higher_order.cond
@@ -74,9 +78,21 @@ class Walk:
                     break
                 carried = self.run(body, (*carried, *others))
             return carried
+        if node.target in (counted_loop, stopped_loop):
+            return self._gone_round(node, *args)
         if node.target is operator.getitem:
             return args[0][args[1]]
         return node.target(*args, **kwargs)  # type: ignore[operator]
+
+    def _gone_round(self, node: fx.Node, body: Any, *rest: Any) -> list[Any]:
+        loop: Any = node.target
+        found: list[Any] = loop(lambda *given: self.run(body, given), *rest)
+        # Without a single turn nothing was left behind to be stacked.
+        unmade = node.meta["val"][len(found) :]
+        return found + [
+            torch.empty([0, *self._concrete(list(one.shape[1:]))], dtype=one.dtype)
+            for one in unmade
+        ]
 
     def _learn(self, example: Any, value: Any) -> None:
         """Symbols get the value they have at this input; in a loop, in this turn."""
@@ -99,9 +115,19 @@ class Walk:
             found = value.node.expr.xreplace(self._sizes)
             if isinstance(value, torch.SymBool):
                 return bool(found)
-            return int(found) if isinstance(value, torch.SymInt) else float(found)
+            return int(found) if isinstance(value, torch.SymInt) else float(_counted(found))
         if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
             return type(value)(self._concrete(item) for item in value)
         if isinstance(value, dict):
             return {key: self._concrete(item) for key, item in value.items()}
         return value
+
+
+def _counted(found: Any) -> Any:
+    """`float(flag)`, of which sympy makes no number."""
+    truths = {
+        one: sympy.Integer(int(bool(one.args[0])))
+        for one in found.atoms(ToFloat)
+        if isinstance(one.args[0], BooleanAtom)
+    }
+    return found.xreplace(truths)
