@@ -273,6 +273,22 @@ def test_an_axis_that_weights_fix_keeps_no_other_from_varying(tmp_path: Path) ->
     assert_same(model, path, [torch.randn(rows, 4) for rows in (1, 5, 9)])
 
 
+class OfEach(nn.Module):
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        return torch.stack([x[place, :end].sum() for place, end in enumerate(lengths.tolist())])
+
+
+def test_two_that_go_together_are_no_size_that_the_model_fixes(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    args = (torch.randn(2, 5), torch.tensor([5, 3]))
+    onnxpert.export(OfEach(), args, path, dynamic_shapes="auto")
+    x, lengths = torch.randn(4, 6), torch.tensor([1, 6, 2, 3])
+    (got,) = onnxruntime.InferenceSession(path).run(
+        None, {"x": x.numpy(), "lengths": lengths.numpy()}
+    )
+    torch.testing.assert_close(torch.tensor(got), OfEach()(x, lengths))
+
+
 def test_a_finding_in_a_loop_is_at_its_own_columns() -> None:
     report = onnxpert.diagnose(Settling(), (torch.randn(5, 4),), dynamic_shapes="auto")
     (found,) = [finding for finding in report.findings if finding.rule == "SHP201"]

@@ -57,13 +57,18 @@ class Offers:
 
     def refused(self, loaded: Loaded, axes: Sequence[Axis]) -> list[Axis]:
         offered = [one for one in axes if not one.spec.asked and one.axis is not None]
-        return [one for one in offered if self._is_refused(loaded, one, axes)]
+        return [one for one in offered if self._is_refused(loaded, one)]
 
-    def _is_refused(self, loaded: Loaded, one: Axis, axes: Sequence[Axis]) -> bool:
+    def _is_refused(self, loaded: Loaded, one: Axis) -> bool:
         key = (one.leaf.name, one.axis)
         if key not in self._known:
             # Alone, or with what is as long: of two that are tied, the model takes neither alone.
-            alike = [each for each in axes if each.axis is not None and _size(each) == _size(one)]
+            alike = [
+                Axis(leaf, axis, spec, one.root)
+                for leaf in fed(loaded)
+                for axis, spec in leaf.dims
+                if leaf.value.shape[axis] == _size(one)
+            ]
             groups = [[one], *([alike] if len(alike) > 1 else [])]
             # A size of 1 is stretched to whatever is there, and says nothing of others.
             changes = (True, False) if _size(one) > _SMALLEST_TOLD else (True,)
