@@ -210,6 +210,18 @@ class WholeWindow(nn.Module):
         return pooled, (x * steps[:, None]).sum(1)
 
 
+class ConstantWithin(nn.Module):
+    """Made anew in every turn, and never written to."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        best = x[:, 0]
+        for t in range(1, x.shape[1]):
+            none = torch.tensor([[-1e9]]).expand(x.shape[0], 1)
+            moved = torch.cat([none, best[:, :-1]], 1)
+            best = x[:, t] * torch.tensor(0.5) + torch.maximum(best, moved)
+        return best
+
+
 class Halves(nn.Module):
     """No loop at all: the number came through Python."""
 
@@ -221,7 +233,7 @@ class Halves(nn.Module):
 SEQUENCES = [
     Recurrent, WritesByIndex, BothWays, LayersWithin, Growing, EverySecond, Enumerated,
     FromTheFirst, TwoAgo, LastDiffers, WhileOnSize, InItself, Windows, BestSoFar, Halves,
-    BroadcastStart, BestPath, WholeWindow, InSteps,
+    BroadcastStart, BestPath, WholeWindow, InSteps, ConstantWithin,
 ]  # fmt: skip
 
 

@@ -152,7 +152,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         if isinstance(func, HigherOrderOperator):
             return self._higher(func, args, kwargs)
-        if func is aten.lift_fresh.default:  # torch.tensor(...) in forward: a constant by now
+        if func in (aten.lift_fresh.default, aten.detach_.default):  # a constant of forward's own
             return self._stand_in(args[0])
         args = _map(args, self._stand_in)
         kwargs = {key: _map(value, self._stand_in) for key, value in kwargs.items()}
