@@ -282,3 +282,34 @@ def test_training_mode_is_one_error_however_many_layers_act_on_it() -> None:
     report = onnxpert.diagnose(Trained().train(), (torch.randn(3, 4),))
     told = [each for each in report.findings if each.rule == "STA303"]
     assert [each.severity for each in told] == ["error", "info"]
+
+
+class Tiles(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.view(1, 2, 8, 2, 8).mean((2, 4))
+
+
+def test_two_sizes_that_only_fit_as_they_are_are_said_to_be_fixed() -> None:
+    spec = ({1: "h", 2: "w"},)
+    report = onnxpert.diagnose(Tiles().eval(), (torch.randn(1, 16, 16),), dynamic_shapes=spec)
+    messages = [each.message for each in report.findings if each.rule == "SHP203"]
+    assert messages == [
+        f"{name} was asked to be dynamic, but the model takes 16 only" for name in "hw"
+    ]
+
+
+class Sparse(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        sparse = x.to_sparse()
+        return sparse.values().sum() + (sparse @ x).sum()
+
+
+class SparseBeside(Sparse):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) * torch.from_numpy(numpy.unwrap(x.numpy()))
+
+
+def test_what_takes_a_sparse_tensor_goes_with_what_made_it() -> None:
+    args = (torch.randn(3, 3),)
+    assert loud(Sparse(), args) == ["OPS501"]
+    assert sorted(loud(SparseBeside(), args)) == ["CAP001", "CTL402"]

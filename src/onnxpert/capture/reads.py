@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxpert.core.source import ownership
-from onnxpert.core.statement import Statement, is_told, raises, statement
+from onnxpert.core.statement import Statement, is_message, statement
 from onnxpert.core.types import Asked, Location, Read
 
 _ASKED = {
@@ -97,7 +97,7 @@ def texts_at(places: Iterable[Location | None]) -> tuple[Read, ...]:
     return tuple(
         Read(Asked.TEXT, place)
         for place in dict.fromkeys(places)
-        if place is not None and not raises(place) and not is_told(place)
+        if place is not None and not is_message(place)
     )
 
 

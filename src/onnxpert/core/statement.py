@@ -115,6 +115,39 @@ def is_told(place: Location) -> bool:
     )
 
 
+def is_message(place: Location) -> bool:
+    """Whether a text that is made at a place only goes to `print`, a log or an exception, by a name too."""
+    if raises(place) or is_told(place):
+        return True
+    uses = _uses_of_text(place)
+    return bool(uses) and all(raises(use) or is_told(use) for use in uses)
+
+
+def is_compared(place: Location) -> bool:
+    """Whether a text that is made at a place, or the name it is given there, is compared with another."""
+    tree = tree_of(place.file)
+    places = (place, *_uses_of_text(place))
+    return any(
+        isinstance(node, ast.Compare) and any(_covers(node, one) for one in places)
+        for node in (ast.walk(tree) if tree is not None else ())
+    )
+
+
+def _uses_of_text(place: Location) -> list[Location]:
+    """Where the name is read that is given what is made at a place."""
+    tree = tree_of(place.file)
+    if tree is None:
+        return []
+    above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    return [
+        Location(place.file, use.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _covers(node, place)
+        if isinstance(node.targets[0], ast.Name)
+        for use in _uses(node, node.targets[0].id, above)
+    ]
+
+
 def is_only_computed(place: Location) -> bool:
     """Whether a number that is taken at a place goes into arithmetic or a message and nowhere else:
     there a graph can have it as it is."""

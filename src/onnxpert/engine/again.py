@@ -198,10 +198,10 @@ def _forget_graph(walk: Walk) -> None:
 def with_constants(walk: Walk) -> Loaded | None:
     """A walk that failed with numbers as inputs, once more with them as they are in the example."""
     captured = walk.captured
-    if not isinstance(captured, Captured) or captured.loaded is None:
+    if not isinstance(captured, Captured):
         return None
     loaded = captured.loaded
-    if not loaded.numbers or not walk.blocked:
+    if loaded is None or not loaded.numbers or not walk.blocked:
         return None
     read = {id: rule.reads for id, rule in rules().items()}
     if any(f.blocks and read[f.rule] not in _OF_A_GRAPH[1:] for f in walk.findings):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onnxpert.core.types import Lowered, Plan, Request
+from onnxpert.load.location import forward_location
 from onnxpert.targets import Target
 from onnxpert.targets.releases import release
 
@@ -38,6 +39,7 @@ def plan(request: Request, target: Target) -> Plan:
         target=target.name,
         lowest=target.opsets[0],
         highest=highest,
+        source=forward_location(request.model),
     )
 
 

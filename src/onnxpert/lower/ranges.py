@@ -34,14 +34,27 @@ def narrowed(
 ) -> tuple[int, int | None, Location | None]:
     """The smallest and the largest size at which everything can hold, and the line that says so."""
     lower, upper, place = 1, None, None
-    for expr, at in held:
-        if symbol not in expr.free_symbols or not _is_about(expr, symbol, hints):
-            continue
+    about = [
+        (expr, at)
+        for expr, at in held
+        if symbol in expr.free_symbols and _is_about(expr, symbol, hints)
+    ]
+    for expr, at in about:
         low, high = _hull(expr, symbol, hints)
         if low > lower or (high is not None and (upper is None or high < upper)):
             place = at
         lower = max(lower, low)
         upper = high if upper is None else min(upper, high or upper)
+
+    def fits(size: int) -> bool:
+        return all(_holds(expr, symbol, hints, size) for expr, _ in about)
+
+    hint = hints.get(symbol)
+    if hint is None or upper is None or upper - lower > _WINDOW:
+        return lower, upper, place
+    # Each end was one condition's: what holds for all of them lies within.
+    lower = next((size for size in range(lower, hint) if fits(size)), hint)
+    upper = next((size for size in range(upper, hint, -1) if fits(size)), hint)
     return lower, upper, place
 
 

@@ -254,6 +254,7 @@ class Walk:
                 broken=getattr(refusal, "failure", None),
                 symbolic=getattr(refusal, "symbolic", None),
                 function=node.meta.get("function"),
+                follows=any(map(_is_made_sparse, node.all_input_nodes)),
             )
         )
         return self._stub(node)
@@ -367,6 +368,12 @@ def _unseen(target: Any) -> OpaqueBody | None:
 def _qualified(target: Any) -> str:
     """`package::operator`, by which the operators of a package that may not be there are keyed."""
     return target._schema.name if isinstance(target, torch._ops.OpOverload) else ""
+
+
+def _is_made_sparse(node: fx.Node) -> bool:
+    """Whether an operator gives a tensor of a layout that ONNX has not: whatever takes it has no form."""
+    layout = getattr(node.meta.get("val"), "layout", torch.strided)
+    return node.op == "call_function" and layout is not torch.strided
 
 
 def _op_name(target: Any) -> str:

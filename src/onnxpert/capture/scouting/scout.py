@@ -203,7 +203,8 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
 
     def _lift(self, real: torch.Tensor) -> torch.Tensor:
         outside = is_odd(real) or (self._left and id(real) not in self._names)
-        if is_odd(real) and id(real) not in self._fakes:
+        # One that came of a call that was told of is told already.
+        if is_odd(real) and id(real) not in self._fakes and id(real) not in self._stood_in:
             self.block(Asked.CALL, f"a {oddity(real)} tensor is used")
         if id(real) in self._fakes or not (outside or id(real) in self._stood_in):
             return super()._lift(real)
@@ -285,7 +286,9 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             with self._dispatching():
                 out = super().__torch_dispatch__(func, types, args, kwargs)
         except Exception as error:
-            if not isinstance(func, HigherOrderOperator):  # torch.export knows how to follow those
+            follows = any(is_odd(self._real.get(id(each))) for each in _tensors((args, kwargs)))
+            # torch.export knows how to follow the former; the latter is told of what made it.
+            if not isinstance(func, HigherOrderOperator) and not follows:
                 wants = isinstance(error, GuardOnDataDependentSymNode)  # `tensor_split(x, n)`
                 self._stopped(error, Asked.NUMBER if wants else Asked.CALL)
             return self.stand_in(self._run(func, args, kwargs, error))

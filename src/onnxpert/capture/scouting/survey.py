@@ -127,20 +127,25 @@ def _distinct(
         ended = at is not None and any((at.file, at.line) == (s.file, s.line) for s in stopped)
         if (ended or not blockers) and not any(same(one, other) for other in blockers):
             blockers = (*blockers, one)
-    return tuple(one for one in blockers if not _follows(one, blockers))
+    return tuple(_of_one_kind(one, blockers) for one in blockers if not _follows(one, blockers))
+
+
+def _of_one_kind(one: Blocker, blockers: Sequence[Blocker]) -> Blocker:
+    """A list of numbers is one thing, whether it is made a list or its numbers are Python's own."""
+    at = one.location
+    if at is None or one.asked not in _TAKEN:
+        return one
+    first = next(other for other in blockers if other.asked in _TAKEN and is_at(at, other))
+    return replace(one, asked=first.asked)  # type: ignore[no-any-return]
 
 
 def _follows(one: Blocker, blockers: Sequence[Blocker]) -> bool:
     """Whether another blocker says already why its line is in the way."""
     at = one.location
-    if at is None:
+    if at is None or one.asked in _TAKEN:
         return False
     if one.asked is Asked.CALL:
         return any(is_at(at, other) for other in blockers if other.asked is not Asked.CALL)
-    if one.asked in _TAKEN:
-        # A list of numbers is one thing, whether it is made a list or its numbers are Python's own.
-        first = next(other for other in blockers if other.asked in _TAKEN and is_at(at, other))
-        return first.asked is not one.asked
     # Whether two keys of a dictionary are the same.
     keyed = (other.needed for other in blockers if other.asked is Asked.NUMBER and other.needed)
     return condition(at) is None and any(_line(at) == _line(place) for place in keyed)

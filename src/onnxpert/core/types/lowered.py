@@ -26,6 +26,7 @@ class Unsupported:
     broken: OpaqueBody | None = None  # how the user's own lowering of it failed
     symbolic: OpaqueBody | None = None  # why what was written for the old exporter is no help
     function: Any = None  # the autograd function it is a part of, where that has a `symbolic`
+    follows: bool = False  # it is given what an operator made that has none either
 
 
 @dataclass(frozen=True, slots=True)

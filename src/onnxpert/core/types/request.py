@@ -63,6 +63,7 @@ class Plan:
     target: str
     lowest: int  # opset the target's lowerings reach down to
     highest: int  # opset the installed runtime takes
+    source: Location | None = None  # where the model is written that it is for
 
 
 @dataclass(frozen=True, slots=True)

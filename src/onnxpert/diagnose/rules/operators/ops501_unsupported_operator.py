@@ -56,6 +56,7 @@ def unsupported_operator(lowered: Lowered) -> Iterator[Hit]:
                 + (f": {missing.reason.splitlines()[0]}" if missing.reason else ""),
                 at=missing.location,
                 help=_cure(missing.op),
+                severity=Severity.INFO if missing.follows else None,  # it goes with what made it
             )
 
 

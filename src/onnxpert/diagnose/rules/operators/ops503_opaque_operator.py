@@ -77,6 +77,13 @@ def opaque_operator(lowered: Lowered) -> Iterator[Hit]:
             help=_help(missing),
             notes=_notes(missing),
         )
+        if missing.opaque.location is not None:
+            yield Hit(
+                f"this is where the body of {missing.op} cannot be followed",
+                at=missing.opaque.location,
+                severity=Severity.INFO,
+                help="with operators of torch's in its place, no lowering is needed",
+            )
 
 
 def _help(missing: Unsupported) -> str:

@@ -74,6 +74,14 @@ def bounded_dimension(bounded: Bounded) -> Iterator[Hit]:
             severity=Severity.WARNING,
         )
         return
+    if symbol.lower == symbol.upper:
+        yield Hit(
+            f"{symbol.name} was asked to be dynamic, but the model takes {symbol.lower} only",
+            at=bounded.location,
+            help=f"compute with the size itself, or leave {symbol.name} out of the dynamic shapes",
+            severity=Severity.WARNING,
+        )
+        return
     yield Hit(
         f"the model takes {symbol.name} of {' and '.join(ends)}, and so does the file",
         at=bounded.location,

@@ -42,5 +42,6 @@ def opset_out_of_range(plan: Plan) -> Iterator[Hit]:
     if plan.asked is not None and not plan.lowest <= plan.asked <= plan.highest:
         yield Hit(
             f"opset {plan.asked} was asked for; {plan.target} here takes {plan.lowest} to {plan.highest}",
+            at=plan.source,
             help=f"ask for an opset_version from {plan.lowest} to {plan.highest}, or leave it out",
         )
