@@ -245,7 +245,7 @@ def test_a_tensor_that_no_graph_has_goes_by_its_own_name() -> None:
         for report in (nested, laid)
     )
     assert "makes a nested tensor" in one
-    assert "MKL-DNN" in other
+    assert "mkldnn" in other.lower().replace("-", "")  # or the operator, from torch 2.15 on
 
 
 class Rows(nn.Module):

@@ -18,6 +18,7 @@ import torch
 import onnxpert
 from onnxpert.core.errors import UsageError
 from onnxpert.core.types import Finding
+from onnxpert.engine.budget import watch
 from onnxpert.engine.budget.limits import read_bytes, told_bytes
 
 X = (torch.randn(2, 3),)
@@ -223,3 +224,15 @@ def test_what_was_found_before_a_stage_that_crashes_is_kept(
     report = onnxpert.diagnose(Keeps().eval(), X, timeout=1000)
     assert [found.rule for found in report.findings] == ["STA302", "CAP023"]
     assert "`verify`" in report.findings[-1].message
+
+
+def test_what_is_imported_for_ourselves_is_nobodys_line(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    library = Path(torch.__file__).parents[1] / "somebodys" / "format.py"
+    trace.write_text(
+        f'Thread 0x1 (most recent call first):\n  File "{library}", line 1 in <module>\n'
+    )
+    assert watch._place(trace, "", 3) is None
+    found = watch._place(trace, "", 2)
+    assert found is not None
+    assert found.file == str(library)

@@ -25,6 +25,8 @@ from onnxpert.engine.clock import Progress
 _GLANCE_S = 0.02  # between two looks at the memory: a process fills some 100 MB meanwhile
 _GRACE_S = 2.0  # between two stages files are moved, which must not be cut in half
 _ANSWER_S = 0.5  # for a child to say where it is
+_BEFORE = ("read", "start")  # the stages before there is a model
+_USER, _LIBRARY = 3, 2
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 
 
@@ -113,12 +115,14 @@ class Watch:
         return self._stopped(why, name)
 
     def _stopped(self, why: Stop, limit: str) -> Stopped:
-        at = _place(self.folder / "trace", self.board.read())
         stage = self.last or "start"
         if self.stages:
             stage, since = list(self.stages.items())[-1]
             spent = time.monotonic() - since
             self.timings[stage] = self.timings.get(stage, 0.0) + spent
+        # While nothing of the user's runs, a library is one that is imported for ourselves.
+        least = _USER if stage in _BEFORE else _LIBRARY
+        at = _place(self.folder / "trace", self.board.read(), least)
         return Stopped(why, limit, stage, self.board.read(), at)
 
     def _reap(self) -> int:
@@ -136,8 +140,8 @@ def _settled(trace: Path) -> None:
         before = size
 
 
-def _place(trace: Path, module: str) -> Location | None:
-    """The user's own line in the first thread that was in one."""
+def _place(trace: Path, module: str, least: int) -> Location | None:
+    """The user's own line in the first thread that was in one, or that of a library they call."""
     try:
         threads = trace.read_text(encoding="utf-8", errors="replace").split("\n\n")
     except OSError:  # it died before it could open it
@@ -145,7 +149,7 @@ def _place(trace: Path, module: str) -> Location | None:
     for thread in threads:
         found = _FRAME.findall(thread)  # innermost first
         frames: list[Frame] = [(file, int(line), name) for file, line, name in reversed(found)]
-        if any(ownership(file) > 1 for file, _, _ in frames):
+        if any(ownership(file) >= least for file, _, _ in frames):
             return location([frame for frame in frames if ownership(frame[0]) > 1], module)
     return None
 

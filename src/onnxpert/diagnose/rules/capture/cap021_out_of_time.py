@@ -59,5 +59,7 @@ def out_of_time(stopped: Stopped) -> Iterator[Hit]:
         yield ended(
             stopped,
             f"did not end within {stopped.limit}",
-            "look at that line; a large model may only need a longer timeout",
+            "look at that line; a large model may only need a longer timeout"
+            if stopped.location is not None
+            else "allow more time: to import torch takes a few seconds by itself",
         )

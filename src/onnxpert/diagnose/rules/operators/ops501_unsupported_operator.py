@@ -63,4 +63,6 @@ def unsupported_operator(lowered: Lowered) -> Iterator[Hit]:
 def _cure(op: str) -> str:
     if "sparse" in op:
         return "leave out .to_sparse() and use the dense operator (torch.mm for torch.sparse.mm)"
+    if "mkldnn" in op:
+        return "leave out .to_mkldnn(): the runtime lays tensors out as its own kernels like them"
     return "write it with other operators, or compute it outside the model"
