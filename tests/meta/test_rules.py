@@ -78,6 +78,8 @@ def test_a_page_has_its_headings_in_order(rule: Rule) -> None:
 @pytest.mark.parametrize("rule", SHOWN)
 def test_the_example_of_a_page_is_found(rule: Rule, sample: Callable[[Rule, str], Any]) -> None:
     findings = fired(rule, sample(rule, "Example"))
+    # An error may be told at a second line too: where a value is needed, where a body stops.
+    findings = [each for each in findings if each.severity is not Severity.INFO] or findings
     assert len(findings) == 1, [finding.message for finding in findings]
     (finding,) = findings
     assert not finding.repaired
