@@ -268,6 +268,13 @@ CASES: dict[str, list[tuple[str, str]]] = {
     ],
     "search-with-torch": [
         (
+            (
+                "from collections import Counter\nvotes = [r.argmax() % 3 for r in x.T]\n"
+                "most = Counter(each.item() for each in votes).most_common(1)[0][0]\nreturn x * most"
+            ),
+            "",  # numbers of Python's
+        ),
+        (
             "votes = [r.argmax() for r in x]\nreturn x * votes.count(1)",
             "(torch.stack(votes) == 1).sum()",
         ),
@@ -413,6 +420,14 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("h = torch.zeros(2, 8)\nreturn x + h", "torch.zeros(x.shape[0], 8)"),
     ],
     "compute-with-torch-arrays": [
+        (
+            "order = np.argsort(x[0].numpy(), kind='stable')\nreturn x[:, torch.from_numpy(order)]",
+            "order = torch.argsort(x[0], stable=True)",
+        ),
+        (
+            "return x * torch.from_numpy(np.sort(x.numpy(), axis=1))",
+            "return x * torch.sort(x, dim=1).values",
+        ),
         (
             "n = int(np.floor(x.shape[1] / 2))\nreturn torch.from_numpy(np.abs(x.numpy()))[:, :n]",
             "n = int(np.floor(x.shape[1] / 2))\n        return torch.abs(x)[:, :n]",

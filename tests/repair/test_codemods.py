@@ -124,6 +124,18 @@ def test_two_changes_that_only_do_together(tmp_path: Path) -> None:
     assert {"keep-as-tensor", "compare-with-each-key"} <= {name for name, _ in fixed.codemods}
 
 
+def test_a_vote_by_a_counter(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    body = (
+        "from collections import Counter\nvotes = (x.T.argmax(1) + 1).tolist()\n"
+        "return x * Counter(votes).most_common(1)[0][0]"
+    )
+    path.write_text(source(body), encoding="utf-8")
+    fixed = fix.fix(f"{path}:Net", evaluate=True)
+    assert fixed.plain, fixed.notes
+    assert "votes[(votes[:, None] == votes).sum(1).argmax()]" in fixed.diff
+
+
 def test_a_cell_by_hand_is_a_scan_at_every_length(tmp_path: Path) -> None:
     path = tmp_path / "net.py"
     body = (

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import inspect
 import io
+import itertools
 import logging
 import sys
 import warnings
@@ -23,6 +25,7 @@ Call: TypeAlias = tuple[list[Any], dict[str, Any]]
 _SEED = 0
 _FACTORS = (1.0, -1.0, 0.1, 10.0)  # of the example's values: other sides of comparisons
 _LONGER = (1, 3)  # by which every dynamic size is, all at once and one by one
+_DRAWN = 12  # other orders of the example's values
 
 
 def traced(prepared: Prepared) -> bool:
@@ -116,13 +119,14 @@ def files_run(prepared: Prepared) -> Iterable[str]:
     return found
 
 
-def outcomes(prepared: Prepared) -> list[list[Any] | None]:
-    """What a model gives at the example, at multiples of it and at other sizes; None: it refuses."""
+def outcomes(prepared: Prepared, drawn: int = _DRAWN) -> list[list[Any] | None]:
+    """What a model gives at the example, at multiples of it, at other sizes and at so many draws of
+    other values; None: it refuses."""
     import torch
 
     found: list[list[Any] | None] = []
     with quiet(), torch.no_grad(), plain_loops():
-        for args, kwargs in _trials(prepared):
+        for args, kwargs in itertools.chain(_trials(prepared), _draws(prepared, drawn)):
             torch.manual_seed(_SEED)
             try:
                 found.append([leaf for _, leaf in flatten_outputs(prepared.model(*args, **kwargs))])
@@ -178,6 +182,31 @@ def _trials(prepared: Prepared) -> Iterator[Call]:
             for name in given.keys() & named.keys():
                 bound.arguments[name] = _longer(given[name], named[name], chosen, more)
             yield list(_copied(bound.args)), _copied(bound.kwargs)
+
+
+def _draws(prepared: Prepared, many: int) -> Iterator[Call]:
+    """The example's values in other orders, every other time with others close to them."""
+    import torch
+    from torch.utils._pytree import tree_map
+
+    for number in range(many):
+        dice = torch.Generator().manual_seed(number)
+        drawn = functools.partial(_drawn, dice=dice, near=bool(number % 2))
+        args, kwargs = tree_map(drawn, _copied((list(prepared.args), dict(prepared.kwargs))))
+        yield args, kwargs
+
+
+def _drawn(value: Any, dice: Any, near: bool) -> Any:
+    import torch
+
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return value
+    order = torch.randperm(value.numel(), generator=dice).to(value.device)
+    mixed = value.detach().reshape(-1)[order].reshape(value.shape)
+    if not near or not value.is_floating_point() or value.numel() < 2:
+        return mixed
+    spread = torch.randn(value.shape, generator=dice).to(value) * value.detach().std()
+    return mixed + spread
 
 
 def _longer(value: Any, axes: Mapping[int, str], chosen: set[str], more: int) -> Any:

@@ -16,7 +16,7 @@ def reasons(names: Sequence[str], refusal: str, ours: Sequence[Report]) -> Itera
     tried = ", ".join(names)
     yield f"what was tried could not be proven, so it is not offered: {tried}"
     if refusal:
-        yield f"with it the model does not run any more: {refusal}"
+        yield f"with it the model does not run as before: {refusal}"
         return
     for report in ours:
         errors = [finding for finding in report.findings if finding.blocks]

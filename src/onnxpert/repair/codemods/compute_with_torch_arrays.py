@@ -116,7 +116,8 @@ class _Translation(cst.CSTTransformer):
         if own and self._has(old.args, Kind.ARRAY, Kind.TENSOR):
             if own in ("array", "asarray"):
                 return page.expression("{}.clone()", call.args[0].value)
-            return self._call(call, page.expression(_known(own))) if _known(own) else None
+            known = self._call(call, page.expression(_known(own))) if _known(own) else None
+            return page.expression("{}.values", known) if known and own == "sort" else known
         if isinstance(old.func, cst.Attribute) and isinstance(call.func, cst.Attribute):
             return self._method(old.func, call, call.func)
         return None
@@ -143,6 +144,8 @@ class _Translation(cst.CSTTransformer):
     def _argument(self, arg: cst.Arg) -> cst.Arg:
         if arg.keyword is not None:
             word = arg.keyword.value
+            if word == "kind":  # of a sort: all of torch's can be stable
+                return arg.with_changes(keyword=cst.Name("stable"), value=cst.Name("True"))
             return arg.with_changes(keyword=cst.Name(_WORDS.get(word, word)))
         value = arg.value
         said = value.raw_value if isinstance(value, cst.SimpleString) else self._page.code(value)

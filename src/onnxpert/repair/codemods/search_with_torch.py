@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import libcst as cst
+import libcst.matchers as m
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
@@ -16,6 +18,19 @@ _FUNCTIONS = {
     "max": "{}.max()", "min": "{}.min()", "any": "{}.bool().any()", "all": "{}.bool().all()",
     "sorted": "{}.sort(stable=True).values",
 }  # fmt: skip
+# What is there most often; of several, what comes first, as a Counter has it.
+_COMMONEST = "{}[({}[:, None] == {}).sum(1).argmax()]"
+_FIRST = [m.SubscriptElement(m.Index(m.Integer("0")))]
+_COUNTER = m.Call(
+    m.SaveMatchedNode(m.Name() | m.Attribute(), "counter"),
+    [m.Arg(m.SaveMatchedNode(m.DoNotCare(), "values"))],
+)
+_COUNTED = m.Subscript(
+    m.Subscript(
+        m.Call(m.Attribute(_COUNTER, m.Name("most_common")), [m.Arg(m.Integer("1"))]), _FIRST
+    ),
+    _FIRST,
+)
 
 
 @codemod("search-with-torch", cures=("CTL401", "CTL405", "CTL406", "CTL409", "CTL410"))
@@ -29,11 +44,24 @@ def search_with_torch(page: Page) -> Iterator[Change]:
         values, words = given(node)
         if len(values) == 1 and not words and _is_list(page, values[0]):
             yield node, page.expression(_FUNCTIONS[page.name(node.func)], _stack(page, values[0]))
+    for commonest, held in _commonest(page):
+        if (whole := _whole(page, held)) is not None:
+            yield commonest, page.expression(_COMMONEST, whole, whole, whole)
     for asked in page.each(cst.Comparison):
-        held = [type(each.operator) for each in asked.comparisons] == [cst.In]
-        whole = _whole(page, asked.comparisons[0].comparator) if held else None
+        within = [type(each.operator) for each in asked.comparisons] == [cst.In]
+        whole = _whole(page, asked.comparisons[0].comparator) if within else None
         if whole is not None:
             yield asked, page.expression("({} == {}).any()", whole, asked.left)
+
+
+def _commonest(page: Page) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Where the value is asked for that is there most often, the first of several; with the values."""
+    for node in page.calls("statistics.mode"):
+        yield node, node.args[0].value
+    for asked in page.each(cst.Subscript):
+        found: Any = m.extract(asked, _COUNTED)
+        if found and page.name(found["counter"]) == "collections.Counter":
+            yield asked, found["values"]
 
 
 def _whole(page: Page, node: cst.BaseExpression) -> cst.BaseExpression | None:
