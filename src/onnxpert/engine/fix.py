@@ -22,6 +22,7 @@ from onnxpert.engine.plain import (
     quiet,
     refused_by_itself,
     traced,
+    values_taken,
 )
 from onnxpert.engine.sources import Prepared
 from onnxpert.engine.trying import Job, Tried
@@ -217,10 +218,16 @@ class _Search:
             if self.files(without) == self.files(sound):  # another one has done its work
                 sound = without
                 continue
+            # Without it more values leave their tensors: to export that may take very long, and in vain.
+            if without and self._taken(without) > self._taken(sound):
+                continue
             score = self._score(without, best) if without else self.goal
             if score >= best:
                 sound, best = without, score
         return sound
+
+    def _taken(self, chosen: list[Codemod]) -> int:
+        return values_taken(self.job.load(self.files(chosen)))
 
     def is_traced(self, chosen: list[Codemod]) -> bool:
         with substituted(self.files(chosen)):

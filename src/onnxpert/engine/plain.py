@@ -25,6 +25,9 @@ Call: TypeAlias = tuple[list[Any], dict[str, Any]]
 _SEED = 0
 _FACTORS = (1.0, -1.0, 0.1, 10.0)  # of the example's values: other sides of comparisons
 _LONGER = (1, 3)  # by which every dynamic size is, all at once and one by one
+_TAKING = frozenset(
+    {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__"}
+)
 _DRAWN = 12  # other orders of the example's values
 
 
@@ -133,6 +136,26 @@ def outcomes(prepared: Prepared, drawn: int = _DRAWN) -> list[list[Any] | None]:
             except Exception:  # the model refuses these values, or these sizes
                 found.append(None)
     return found
+
+
+def values_taken(prepared: Prepared) -> int:
+    """How often Python takes values out of tensors at the example."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class Counting(TorchFunctionMode):
+        taken = 0
+
+        def __torch_function__(
+            self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            self.taken += getattr(function, "__name__", "") in _TAKING
+            return function(*args, **(kwargs or {}))
+
+    counting = Counting()
+    with quiet(), torch.no_grad(), plain_loops(), contextlib.suppress(Exception), counting:
+        prepared.model(*_copied(prepared.args), **_copied(prepared.kwargs))
+    return counting.taken
 
 
 def refused_by_itself(prepared: Prepared) -> str:
