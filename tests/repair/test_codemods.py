@@ -150,7 +150,7 @@ def test_a_cell_by_hand_is_a_scan_at_every_length(tmp_path: Path) -> None:
 
 
 def test_a_loop_that_reads_a_global_name_is_offered(tmp_path: Path) -> None:
-    path = tmp_path / "net.py"
+    path = tmp_path / "turning.py"  # torch remembers modules by their names
     body = (
         "steps = 0\nwhile True:\n    y = torch.tanh(x) * 0.9\n    change = (y - x).abs().max()\n"
         "    x = y\n    steps += 1\n    if change < 1e-3 or steps >= MOST:\n        break\nreturn x"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ from onnxpert.report import Report
 
 _GENERATIONS = 4
 _MANY = 64  # draws of values, before a change is offered
+_PATIENCE = 60.0  # seconds, to find out what could be left out of a change
 _ELSE = "it computes something else at other values"
 
 
@@ -148,6 +150,8 @@ class _Search:
     as_it_is: Tried
     goal: _Score  # of the model as it is
     consent: bool = False
+    # By the texts of the files: what onnxpert had to say of those that neither it nor torch takes.
+    _hopeless: dict[tuple[str, ...], Report] = field(default_factory=dict)
 
     @property
     def before(self) -> Report:
@@ -213,7 +217,10 @@ class _Search:
         best = self._score(sound, self.goal) if sound else self.goal
         if best <= self.goal:
             return []
+        until = time.monotonic() + _PATIENCE
         for each in list(reversed(sound)):
+            if time.monotonic() > until:
+                break
             without = [other for other in sound if other is not each]
             if self.files(without) == self.files(sound):  # another one has done its work
                 sound = without
@@ -243,25 +250,27 @@ class _Search:
                 return score
             # A proof costs most of a rehearsal; without it, what only it finds would seem to be cured.
             proof = any(finding.rule.startswith("NUM") for finding in self.before.findings)
-            return score.told(pipeline.rehearse(self.job.request(prepared, verify=proof)))
+            report = pipeline.rehearse(self.job.request(prepared, verify=proof))
+            if not report.ok and not score.traced:
+                self._hopeless[tuple(self.files(chosen).values())] = report
+            return score.told(report)
 
     def proven(self, kept: list[Codemod]) -> Fixed:
         if not kept:
             plain, notes = self.as_it_is.plain, (self.why_not(), *self.as_it_is.warnings())
             return Fixed(self.before, None, plain=plain, notes=notes)
         new = self.files(kept)
-        if not self._computes_the_same(kept):
-            tale = reasons([each.name for each in kept], _ELSE, [])
-            return Fixed(self.before, None, notes=tuple(tale))
+        hopeless = self._hopeless.get(tuple(new.values()))
+        if hopeless is not None or not self._computes_the_same(kept):
+            known, refusal = ([hopeless], "") if hopeless else ([], _ELSE)
+            return self._not_offered(kept, refusal, known)
         tried = self.job.tried(new, self.job.request(self.job.load(self.baseline(kept))))
         refusal = self._refusal(new)
         if refusal and self._refusal(self.contents):
             refusal = ""  # it never ran
         if refusal or not (tried.proven or tried.plain):
             ours = [each for each in (tried.report, tried.against) if each is not None]
-            tale = reasons([each.name for each in kept], refusal, ours)
-            needless = (self.why_not(),) if self.before.ok else ()
-            return Fixed(self.before, tried.report, notes=(*needless, *tale))
+            return self._not_offered(kept, refusal, ours)
         left = () if tried.report.ok else ("onnxpert still has something to say, see its findings",)
         return Fixed(
             before=self._with_diffs(tried.report, kept),
@@ -273,6 +282,11 @@ class _Search:
             consented=tuple(each.name for each in kept if each.safety is not Safety.SAFE),
             notes=(*left, *tried.warnings()),
         )
+
+    def _not_offered(self, kept: list[Codemod], refusal: str, ours: Sequence[Report]) -> Fixed:
+        tale = reasons([each.name for each in kept], refusal, ours)
+        needless = (self.why_not(),) if self.before.ok else ()
+        return Fixed(self.before, ours[0] if ours else None, notes=(*needless, *tale))
 
     def _computes_the_same(self, kept: list[Codemod]) -> bool:
         """At many more values than those that the search asks: a run costs little beside an export."""

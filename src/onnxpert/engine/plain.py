@@ -162,10 +162,6 @@ def refused_by_itself(prepared: Prepared) -> str:
     """What it raises at the example as users run it: with gradients kept, and with torch's own loops.
 
     "" where it runs."""
-    import torch
-
-    # torch compiles its loops anew for each module that was loaded, and soon gives up to do so.
-    torch.compiler.reset()
     try:
         with quiet():
             prepared.model(*_copied(prepared.args), **_copied(prepared.kwargs))

@@ -60,6 +60,10 @@ class Job:
 
     def load(self, contents: Contents | None = None) -> Prepared:
         """The model, as these files have it."""
+        import torch
+
+        # It compiles its loops anew for each module that was loaded, and soon gives up to do so.
+        torch.compiler.reset()
         with substituted(contents) if contents else contextlib.nullcontext():
             prepared = prepare(self.source, self.inputs, self.inputs_file)
         if self.evaluate:
