@@ -55,7 +55,18 @@ class Written(torch.nn.Module):
         return out.reshape(x.shape[0], -1, 2)[:, : x.shape[1]]
 
 
-@pytest.mark.parametrize("model", [Recurrent(), Side(), Written()], ids=lambda m: type(m).__name__)
+class Shifted(torch.nn.Module):
+    """The first of the blocks, of which there is one however many there are."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        blocks = _in_blocks(x)
+        before = torch.cat([torch.zeros_like(blocks[:, :1]), blocks], 1).cumsum(1)
+        return (blocks * before[:, :-1]).flatten(1, 2)[:, : x.shape[1]]
+
+
+@pytest.mark.parametrize(
+    "model", [Recurrent(), Side(), Written(), Shifted()], ids=lambda model: type(model).__name__
+)
 def test_an_example_of_one_block_stands_for_all_sizes(
     model: torch.nn.Module, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import sympy
 import torch
+from torch.utils._sympy.functions import FloorDiv
 from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
@@ -129,7 +130,10 @@ def _decides(count: Expr, others: Iterable[Expr]) -> bool:
 def _holds_it(guard: Expr) -> bool:
     """Whether it fixes a quotient; one below two is a constant to torch, as a size is."""
     fixes = isinstance(guard, sympy.Eq) or (isinstance(guard, sympy.Lt) and guard.rhs == 2)
-    return bool(fixes and guard.rhs.is_Integer and has_quotient(guard.lhs))
+    if not fixes or not guard.rhs.is_Integer or not has_quotient(guard.lhs):
+        return False
+    many = {quotient: sympy.Integer(_LARGEST) for quotient in guard.lhs.atoms(FloorDiv)}
+    return bool(guard.xreplace(many) != sympy.true)  # that one of them is 1 at most, fixes nothing
 
 
 def _sizes(captured: Captured) -> Iterator[tuple[str, int, int, DimSpec, torch.SymInt]]:
