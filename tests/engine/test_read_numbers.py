@@ -168,3 +168,23 @@ def test_what_only_python_can_do_is_no_refusal_of_the_model(
 
     with pytest.raises(onnxpert.ExportError):
         onnxpert.export(Model(forward), (torch.rand(5, 3),), tmp_path / "m.onnx")
+
+
+def _marked(x: Tensor) -> Tensor:
+    marks = torch.zeros(x.shape[0])
+    for place in range(x.shape[0]):
+        value = x[place].item()
+        if value != value:  # noqa: PLR0124  which only a NaN is
+            marks[place] = 9
+        elif value == value and value >= 0:  # noqa: PLR0124
+            marks[place] = 1
+    return marks
+
+
+def test_a_number_that_is_not_itself_is_none(tmp_path: Path) -> None:
+    """No NaN is in the example, and none is tried: what the lines say is what the file does."""
+    path = tmp_path / "nan.onnx"
+    onnxpert.export(Model(_marked), (torch.randn(4),), path, dynamic_shapes={"x": {0: "n"}})
+    x = torch.tensor([1.0, math.nan, -2.0, math.nan, 0.0])
+    (got,) = onnxruntime.InferenceSession(path).run(None, {"x": x.numpy()})
+    torch.testing.assert_close(torch.tensor(got), _marked(x))

@@ -99,6 +99,19 @@ def _rounded(symbol: Any, digits: int | None = None) -> Any:
     return (whole.to(torch.int64) * unit).item()
 
 
+def _unlike_itself(plain: Callable[..., Any], *, differs: bool) -> Callable[..., Any]:
+    """`v != v` asks whether a number is NaN, and of a symbol the answer would always be no."""
+
+    def compared(symbol: Any, other: Any) -> Any:
+        same = isinstance(other, torch.SymFloat) and other.node.expr == symbol.node.expr
+        if not same or not free_unbacked_symbols(symbol.node.expr):
+            return plain(symbol, other)
+        is_nan = torch.scalar_tensor(symbol, dtype=torch.float64).isnan()
+        return is_nan if differs else ~is_nan
+
+    return compared
+
+
 def _hashed(plain: Callable[[Any], int]) -> Callable[[Any], int]:
     def hashed(symbol: Any) -> int:
         asked = ownership(sys._getframe(1).f_code.co_filename) >= _LEAST
@@ -108,7 +121,9 @@ def _hashed(plain: Callable[[Any], int]) -> Callable[[Any], int]:
 
 
 def _additions() -> Iterator[tuple[Any, str, Any]]:
-    truth, whole = torch.SymBool, torch.SymInt
+    truth, whole, broken = torch.SymBool, torch.SymInt, torch.SymFloat
+    yield broken, "__eq__", _unlike_itself(broken.__eq__, differs=False)
+    yield broken, "__ne__", _unlike_itself(broken.__ne__, differs=True)
     for name in (*_COMPARED, *_COMPUTED, *_ALONE):
         yield truth, f"__{name}__", _of_numbers(name)
     for name in _COMPUTED:
