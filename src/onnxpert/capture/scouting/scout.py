@@ -24,8 +24,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.forking.truths import TRUTHS
 from onnxpert.capture.reads import condition
-from onnxpert.capture.recorder import Recorder, UnseenTensorError
-from onnxpert.capture.scouting.knowing import Knowing, Number, knowing_mode
+from onnxpert.capture.recorder import UnseenTensorError
+from onnxpert.capture.scouting.doubles import SYMBOLS, Doubles
+from onnxpert.capture.scouting.knowing import Number, knowing_mode
 from onnxpert.capture.scouting.leaving import leaving
 from onnxpert.capture.scouting.stumbling import (
     branch,
@@ -36,18 +37,17 @@ from onnxpert.capture.scouting.stumbling import (
     stumbled,
     symbols_at,
 )
-from onnxpert.capture.scouting.witness import LEAVES, Witness, densely, is_odd, oddity
+from onnxpert.capture.scouting.witness import LEAVES, Witness, is_odd
+from onnxpert.capture.unwritten import tensors
 from onnxpert.core.source import of_exception
 from onnxpert.core.statement import is_only_computed, leads_elsewhere, statement
 from onnxpert.core.types import (
     Asked,
     Blocker,
-    GraphInput,
     InputKind,
     Location,
 )
 
-_SYMBOL = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _ARRAYS = frozenset({"numpy", "__array__", "__array_wrap__", "tolist"})
 _MISSING = object()
 # Calls by which Python asks for a value; what others ask about their sizes is torch's business.
@@ -58,18 +58,14 @@ _ASKING = frozenset(
 _NUMBERS = frozenset({"__int__", "__index__", "__float__"})
 
 
-def _tensors(args: Any) -> list[torch.Tensor]:
-    return [each for each in pytree.tree_leaves(args) if isinstance(each, torch.Tensor)]
-
-
 def _symbols(sizes: Sequence[Any]) -> Iterator[Any]:
     for size in sizes:
-        if isinstance(size, _SYMBOL):
+        if isinstance(size, SYMBOLS):
             yield from size.node.expr.free_symbols
 
 
-class Scout(Recorder):  # type: ignore[no-untyped-call]
-    """A recorder with the real values beside the fake ones."""
+class Scout(Doubles):  # type: ignore[no-untyped-call]
+    """A recorder that goes on where a graph ends, and notes why it does."""
 
     def __init__(
         self,
@@ -84,23 +80,12 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         self._calls: list[str] = []  # the functions of torch's that are running
         self._dispatched = 0
         self._wanted = 0  # how many numbers the operators asked for
-        self._real: dict[int, torch.Tensor] = {}  # id of a fake -> what it stands for
-        self._stood_in: set[int] = set()  # ids of real tensors that came from outside the graph
-        self._left = (
-            False  # whether NumPy has been handed anything: what it gives back is no constant
-        )
         self._witness: Witness | None = None  # while a module is being run for real
         self.threads = False  # whether a thread was started
         self._reading = False  # whether a list is being made of a tensor
         self._taken: dict[Any, Location | None] = {}  # a number's symbol -> where it was taken
         self._listed: set[Any] = set()  # the symbols among them that `.tolist()` gave
         self._read: set[tuple[str, int] | None] = set()  # lines whose numbers a graph can have
-
-    @property
-    def _environment(self) -> Knowing:
-        environment = self.fake_mode.shape_env
-        assert isinstance(environment, Knowing)
-        return environment
 
     # ---- what Python asked -----------------------------------------------------------------
 
@@ -184,71 +169,6 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             return  # met on the first time through
         self.blockers.append(found)
 
-    # ---- the values ------------------------------------------------------------------------
-
-    def placeholder(self, entry: GraphInput, value: Any, example: Any = None) -> Any:
-        real = entry.tensor if example is None else example
-        if isinstance(value, torch.Tensor) and isinstance(real, torch.Tensor):
-            is_user = entry.kind is InputKind.USER  # the model may write to it
-            self._keep(value, real.detach().clone() if is_user else real)
-        return super().placeholder(entry, value, example)
-
-    def _keep(self, fake: torch.Tensor, real: torch.Tensor) -> None:
-        if real.is_meta or isinstance(real, FakeTensor):
-            return
-        self._real[id(fake)] = real
-        for size, known in zip(fake.shape, real.shape, strict=False):
-            if isinstance(size, torch.SymInt):
-                self._environment.learn(size, known)
-
-    def _lift(self, real: torch.Tensor) -> torch.Tensor:
-        outside = is_odd(real) or (self._left and id(real) not in self._names)
-        # One that came of a call that was told of is told already.
-        if is_odd(real) and id(real) not in self._fakes and id(real) not in self._stood_in:
-            self.block(Asked.CALL, f"a {oddity(real)} tensor is used")
-        if id(real) in self._fakes or not (outside or id(real) in self._stood_in):
-            return super()._lift(real)
-        dense = densely(real)
-        with self.fake_mode:
-            fake = torch.empty(self._sizes(dense), dtype=real.dtype)
-        self._kept.append(real)
-        self._fakes[id(real)] = fake
-        name = f"outside_{len(self.inputs)}"
-        self.placeholder(GraphInput(InputKind.CONSTANT, name, dense), fake)
-        self._real[id(fake)] = real
-        return fake
-
-    def _sizes(self, real: torch.Tensor) -> list[Any]:
-        """The shape of a stand-in: a size that an input's dynamic one has is taken to be that one,
-        lest it be said of the user's model that it fixes a size which only the stand-in fixed."""
-        return [self._dynamic().get(size, size) for size in real.shape]
-
-    def _dynamic(self) -> dict[int, Any]:
-        found: dict[int, Any] = {}
-        for node in self.graph.nodes:
-            if node.op != "placeholder":
-                break
-            value = node.meta["val"]
-            for size in value.shape if isinstance(value, torch.Tensor) else ():
-                if isinstance(size, torch.SymInt) and size.node.hint is not None:
-                    found.setdefault(size.node.hint, size)
-        return found
-
-    def real(self, value: Any) -> Any:
-        """The example's value of what stands for it; raises LookupError where it is not known."""
-        if isinstance(value, torch.Tensor):
-            if id(value) in self._real:
-                return self._real[id(value)]
-            if isinstance(value, FakeTensor) or value.is_meta:
-                raise LookupError("no value is known")
-            return value
-        if isinstance(value, _SYMBOL):
-            number = self._environment.number(value)
-            if number is None:
-                raise LookupError("no value is known")
-            return number
-        return value
-
     def as_number(self, symbol: torch.SymInt) -> Number | None:
         """The example's value of a number of the data's that Python needs; None of any other."""
         if free_unbacked_symbols(symbol.node.expr):
@@ -257,21 +177,6 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             return self._environment.number(symbol)
         return None
 
-    def reals(self, tree: Any) -> Any:
-        return pytree.tree_map(self.real, tree)
-
-    def stand_in(self, tree: Any) -> Any:
-        """Real results, as tensors that the run can go on with."""
-
-        def one(value: Any) -> Any:
-            if not isinstance(value, torch.Tensor):
-                return value
-            self._stood_in.add(id(value))
-            self._kept.append(value)
-            return self._lift(value)
-
-        return pytree.tree_map(one, tree)
-
     # ---- the calls -------------------------------------------------------------------------
 
     def __torch_dispatch__(
@@ -279,21 +184,21 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
     ) -> Any:
         kwargs = dict(kwargs or {})
         args, kwargs = pytree.tree_map(self._stand_in, (tuple(args), kwargs))
-        if func in TRUTHS and all(id(each) in self._real for each in _tensors(args)):
+        if func in TRUTHS and all(id(each) in self._real for each in tensors(args)):
             return self._truth(func, args, kwargs)
         mark, wanted = self.mark(), self._wanted
         try:
             with self._dispatching():
                 out = super().__torch_dispatch__(func, types, args, kwargs)
         except Exception as error:
-            follows = any(is_odd(self._real.get(id(each))) for each in _tensors((args, kwargs)))
+            follows = any(is_odd(self._real.get(id(each))) for each in tensors((args, kwargs)))
             # torch.export knows how to follow the former; the latter is told of what made it.
             if not isinstance(func, HigherOrderOperator) and not follows:
                 wants = isinstance(error, GuardOnDataDependentSymNode)  # `tensor_split(x, n)`
                 self._stopped(error, Asked.NUMBER if wants else Asked.CALL)
             return self.stand_in(self._run(func, args, kwargs, error))
-        mixed = self._wanted > wanted and all(id(each) in self._real for each in _tensors(args))
-        if mixed or any(is_odd(each) for each in _tensors(out)):
+        mixed = self._wanted > wanted and all(id(each) in self._real for each in tensors(args))
+        if mixed or any(is_odd(each) for each in tensors(out)):
             # Made of a number here and of a symbol there, it may be anything; of a sparse one a
             # graph has nothing.
             self.take_back(mark)
@@ -315,7 +220,7 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
         with _disable_current_modes():
             found = bool(func(*given, **named))
         self.looked_at(args)
-        if not all(id(value) in self._constants for value in _tensors(args)):
+        if not all(id(value) in self._constants for value in tensors(args)):
             text = "a tensor was asked for its truth value"
             return bool(self._answered(sympy.true if found else sympy.false, text))
         return found
@@ -325,19 +230,6 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
             return self._really(func, args, kwargs)
         except Exception:  # it fails on real tensors too: the first error is the one to tell
             raise error from None
-
-    def _really(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """A call on the example's values; dense where torch did not notice that they were sparse,
-        since what stands in for them is dense (`.to_dense()`)."""
-        given, named = self.reals((args, kwargs))
-        with _disable_current_modes():
-            try:
-                return func(*given, **named)
-            except (NotImplementedError, RuntimeError):
-                if not any(is_odd(each) for each in _tensors((given, named))):
-                    raise
-                given, named = pytree.tree_map_only(torch.Tensor, densely, (given, named))
-                return func(*given, **named)
 
     def _follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         """The same call on the real values; where one is missing, so is the result's."""
@@ -354,13 +246,13 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
                 self._keep(fake, value)
                 for symbol in _symbols(fake.shape) if origin is not None else ():
                     self._taken.setdefault(symbol, origin)
-            elif isinstance(fake, _SYMBOL):
+            elif isinstance(fake, SYMBOLS):
                 self._environment.learn(fake, value)
                 self._note_taken(fake)
 
     def _origin(self, given: Any) -> Location | None:
         """Where the number was taken that is among what an operator is given: `x[:, :n.item()]`."""
-        numbers = [each for each in pytree.tree_leaves(given) if isinstance(each, _SYMBOL)]
+        numbers = [each for each in pytree.tree_leaves(given) if isinstance(each, SYMBOLS)]
         return next((at for one in _symbols(numbers) if (at := self._taken.get(one))), None)
 
     def _note_taken(self, number: Any) -> None:
@@ -444,12 +336,9 @@ class Scout(Recorder):  # type: ignore[no-untyped-call]
 
     def looked_at(self, given: Any) -> None:
         """Python has the values, though no call in the graph says so."""
-        for tensor in _tensors(given):
+        for tensor in tensors(given):
             if (node := self._nodes.get(id(tensor))) is not None:
                 node.meta["taken_out"] = True
-
-    def has(self, fake: torch.Tensor) -> bool:
-        return id(fake) in self._real
 
     def is_constant(self, given: Any) -> bool:
         """Whether it is a tensor of the model's own that holds the same for every input."""
