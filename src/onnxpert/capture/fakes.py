@@ -23,40 +23,12 @@ from onnxpert.capture.open_sizes.viewing import flattened, reshaped, unflattened
 from onnxpert.capture.out_arguments import written_out
 from onnxpert.capture.pooling import POOLED, for_each
 from onnxpert.capture.quantised.training import ROUNDING
+from onnxpert.capture.recurrent import RECURRENT
 from onnxpert.capture.unlooked import UNLOOKED
 from onnxpert.capture.whole import WHOLE
 
 aten = torch.ops.aten
 Tensor = torch.Tensor
-
-
-def _lstm(input: Tensor, hx: Sequence[Tensor], *rest: Any) -> Any:
-    directions = 2 if rest[5] else 1
-    output = input.new_empty((*input.shape[:2], hx[0].shape[2] * directions))
-    return output, torch.empty_like(hx[0]), torch.empty_like(hx[1])
-
-
-def _lstm_packed(data: Tensor, batch_sizes: Tensor, hx: Sequence[Tensor], *rest: Any) -> Any:
-    _check_width(data, rest[0])
-    directions = 2 if rest[5] else 1
-    output = data.new_empty((data.shape[0], hx[0].shape[2] * directions))
-    return output, torch.empty_like(hx[0]), torch.empty_like(hx[1])
-
-
-def _recurrent(input: Tensor, hx: Tensor, *rest: Any) -> Any:
-    directions = 2 if rest[5] else 1
-    return input.new_empty((*input.shape[:2], hx.shape[2] * directions)), torch.empty_like(hx)
-
-
-def _recurrent_packed(data: Tensor, batch_sizes: Tensor, hx: Tensor, *rest: Any) -> Any:
-    _check_width(data, rest[0])
-    directions = 2 if rest[5] else 1
-    return data.new_empty((data.shape[0], hx.shape[2] * directions)), torch.empty_like(hx)
-
-
-def _check_width(data: Tensor, weights: Sequence[Tensor]) -> None:
-    """Of a packed sequence the layer does not ask how many features it has, and the kernels may not."""
-    torch._check(data.shape[1] == weights[0].shape[1])  # type: ignore[no-untyped-call]
 
 
 def _plain(*tensors: Tensor | None) -> bool:
@@ -335,17 +307,10 @@ FAKES: dict[Any, Callable[..., Any]] = {
     **DRAWN,
     **PACKED,
     **POOLED,
+    **RECURRENT,
     **WHOLE,
     **ROUNDING,
     **UNLOOKED,
-    aten.lstm.input: _lstm,
-    aten.lstm.data: _lstm_packed,
-    aten.gru.input: _recurrent,
-    aten.rnn_tanh.input: _recurrent,
-    aten.rnn_relu.input: _recurrent,
-    aten.gru.data: _recurrent_packed,
-    aten.rnn_tanh.data: _recurrent_packed,
-    aten.rnn_relu.data: _recurrent_packed,
     aten.linear.default: _linear,
     aten.batch_norm.default: _batch_norm,
     aten.layer_norm.default: _layer_norm,
