@@ -82,4 +82,8 @@ def test_without_libcst_only_fix_is_missing(
     fixing = re.compile(r"^from onnxpert\.repair\.(rewriting|codemod|source)", re.MULTILINE)
     outside = [path for path in package.rglob("*.py") if fixing.search(path.read_text("utf-8"))]
     assert {path.relative_to(package).parts[0] for path in outside} == {"repair", "engine"}
-    assert [path.name for path in outside if path.parent.name == "engine"] == ["fix.py"]
+    engine = {path.name for path in outside if path.parent.name == "engine"}
+    assert engine == {"fix.py", "trying.py"}
+    trying = re.compile(r"^from onnxpert\.engine\.trying", re.MULTILINE)
+    users = [path for path in package.rglob("*.py") if trying.search(path.read_text("utf-8"))]
+    assert [path.name for path in users] == ["fix.py"]

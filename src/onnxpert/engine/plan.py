@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onnxpert.core.types import Lowered, Plan, Request
-from onnxpert.load.location import forward_location
 from onnxpert.targets import Target
 from onnxpert.targets.releases import release
 
@@ -26,6 +25,10 @@ def _limits(request: Request, target: Target) -> tuple[int, int] | None:
 
 def plan(request: Request, target: Target) -> Plan:
     """What was asked, or what the target likes best within what the installed runtime takes."""
+    from onnxpert.load.location import (
+        forward_location,
+    )  # who is asked of versions may have no torch
+
     limits = _limits(request, target)
     highest_opset, highest_ir = limits or (target.opsets[-1], max(_IR.values()))
     highest = min(highest_opset, target.opsets[-1])

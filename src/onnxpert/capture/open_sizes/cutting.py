@@ -13,6 +13,7 @@ from torch.utils._sympy.functions import Max, Min
 
 from onnxpert.capture.open_sizes.turns import length_between
 
+_NEVER_LESS = 2  # are the sizes that torch thinks of
 _sym: Any = torch  # whose functions of symbols have no types
 
 
@@ -78,12 +79,14 @@ def _no_less(size: Any) -> Any:
 
 
 def _is_at_least(size: Any, number: int) -> bool:
-    """Also where the inputs have sizes of 1, which torch never takes into account."""
+    """Also where the inputs have sizes of 1, which torch never takes into account: that a size is more
+    than that was asked for, or answered, only if it is more than 2."""
     if not isinstance(size, torch.SymInt):
         return bool(size >= number)
     ranges = size.node.shape_env.var_to_range
     expr = size.node.expr
-    ones = {one: min(ranges[one].lower, 1) for one in expr.free_symbols if one in ranges}
+    known = {one: ranges[one].lower for one in expr.free_symbols if one in ranges}
+    ones = {one: low if low > _NEVER_LESS else min(low, 1) for one, low in known.items()}
     try:
         lowest = expr.xreplace(ones)
     except (ZeroDivisionError, AssertionError):  # what is computed with it allows no 1
