@@ -15,7 +15,7 @@ from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from onnxpert.capture.alike import LIKE
 from onnxpert.capture.drawn import DRAWN
-from onnxpert.capture.open_sizes.broadcasting import beside_numbers, broadcast
+from onnxpert.capture.open_sizes.broadcasting import broadcast
 from onnxpert.capture.open_sizes.cutting import cut
 from onnxpert.capture.open_sizes.packed import PACKED
 from onnxpert.capture.open_sizes.squeezing import squeezed, squeezed_dim, squeezed_dims
@@ -363,6 +363,6 @@ def faked(func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
     """What a call gives; NotImplemented leaves it to torch."""
     make = FAKES.get(func)
     out = NotImplemented if make is None else make(*args, **kwargs)
-    for general in (written_out, broadcast, beside_numbers):
+    for general in (written_out, broadcast):
         out = general(func, args, kwargs) if out is NotImplemented else out
     return out

@@ -66,10 +66,3 @@ def test_an_end_of_two_may_be_one(tmp_path: Path) -> None:
         feeds = {"x": x.numpy(), "y": y.numpy()}
         for want, got in zip(_UpTo()(x, y), session.run(None, feeds), strict=True):
             np.testing.assert_array_equal(want.numpy(), got)
-
-
-def test_a_number_beside_it_narrows_nothing() -> None:
-    model = Calls(lambda x: x[2:] * 2 + 1)
-    report = onnxpert.diagnose(model, (torch.randn(6),), dynamic_shapes={"x": {0: "n"}})
-    assert report.ok
-    assert "SHP203" not in [finding.rule for finding in report.findings]

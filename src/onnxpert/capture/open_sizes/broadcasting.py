@@ -44,27 +44,6 @@ def broadcast(func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
     return func(*spread(args), **{key: spread(value) for key, value in kwargs.items()})
 
 
-def beside_numbers(func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
-    """What a call gives in which one tensor meets numbers only, and has their size whatever it is:
-    torch asks all the same whether `x[2:]` in `x[2:] * 2` has one element, or more."""
-    if torch.Tag.pointwise not in func.tags or func._schema.is_mutable:
-        return NotImplemented
-    wide = [each for each in args if isinstance(each, torch.Tensor) and each.dim()]
-    if (
-        len(wide) != 1
-        or not isinstance(wide[0], FakeTensor)
-        or not any(map(_is_made, wide[0].shape))
-    ):
-        return NotImplemented
-    with wide[0].fake_mode.shape_env.suppress_guards():  # type: ignore[union-attr]
-        return func(*args, **kwargs)
-
-
-def _is_made(size: Any) -> bool:
-    """Whether it is computed of others; of a size as it is given torch has nothing to ask."""
-    return isinstance(size, torch.SymInt) and not size.node.expr.is_Symbol
-
-
 def _ones(given: Sequence[torch.Tensor]) -> Mapping[Any, int]:
     """The sizes that are 1 in the example and that the user wants to vary."""
     for tensor in given:
