@@ -28,6 +28,9 @@ _MOST_TERMS = 60
 _SMALLEST = (1, 0)  # torch takes these for constants; to a model they are sizes like any other
 _FEW = 3  # sizes that are tried together
 
+_LEAST_THOUGHT_OF = 2
+_BY_ITS_RANGE = "range_refined_to_singleton"  # torch's word for why a size is a number
+
 
 class Frugal(ShapeEnv):
     """Proves what is easily proven and assumes the rest."""
@@ -73,11 +76,12 @@ class Frugal(ShapeEnv):
         """Holds in the example, and is neither proven nor solved."""
         _assume(self, condition)
 
-    def _set_replacement(self, a: Expr, tgt: Expr, *rest: Any) -> None:
+    def _set_replacement(self, a: Expr, tgt: Expr, msg: str, *rest: Any) -> None:
         """That `a + b` is 10 is an assumption, which a proof can break; no file has an input of
-        `10 - a`."""
-        if not _decreases(tgt):
-            super()._set_replacement(a, tgt, *rest)
+        `10 - a`. And a size that is not above 2 is 2 to torch alone, which never thinks of 1."""
+        is_small = tgt == _LEAST_THOUGHT_OF and msg == _BY_ITS_RANGE
+        if not is_small and not _decreases(tgt):
+            super()._set_replacement(a, tgt, msg, *rest)
 
     def doubts(self, condition: Expr) -> bool:
         """Whether it is a question rather than an assumption."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.symbol import SymT, symbol_is_type
@@ -273,7 +274,15 @@ class Scope:
         for given in step.given():
             if given.base is step.base and given is not step.base:
                 self._view(given)
-        self._use(Use(step, step.args, step.kwargs, step.out))
+        if _is_in_place(step.target) and isinstance(step.args[0], Step):
+            # It has been written: what it gives is what it was given.
+            self.nodes[step] = self.node(step.args[0])
+        else:
+            self._use(Use(step, step.args, step.kwargs, step.out))
+
+
+def _is_in_place(target: Any) -> bool:
+    return isinstance(target, OpOverload) and target._schema.is_mutable
 
 
 def _pad(side: Recorded, sources: Sequence[fx.Node]) -> None:
