@@ -39,6 +39,7 @@ class Frugal(ShapeEnv):
         super().__init__(**settings)
         self.definitions: dict[Expr, Expr] = {}  # symbols for longer expressions
         self._doubted: frozenset[str] = frozenset()
+        self._told: Expr | None = None  # what ranges are being made narrower by
         # What a loop in steps turned once for: where it starts, and how far that goes.
         self.in_steps: dict[Expr, tuple[int, int]] = {}
         # Sizes that the user wants to vary and are 1 in the example.
@@ -80,8 +81,16 @@ class Frugal(ShapeEnv):
         """That `a + b` is 10 is an assumption, which a proof can break; no file has an input of
         `10 - a`. And a size that is not above 2 is 2 to torch alone, which never thinks of 1."""
         is_small = tgt == _LEAST_THOUGHT_OF and msg == _BY_ITS_RANGE
-        if not is_small and not _decreases(tgt):
+        is_equal = isinstance(self._told, sympy.Eq)
+        if (is_equal or not is_small) and not _decreases(tgt):
             super()._set_replacement(a, tgt, msg, *rest)
+
+    def _refine_ranges(self, expr: Expr) -> None:
+        before, self._told = self._told, expr
+        try:
+            super()._refine_ranges(expr)
+        finally:
+            self._told = before
 
     def doubts(self, condition: Expr) -> bool:
         """Whether it is a question rather than an assumption."""
