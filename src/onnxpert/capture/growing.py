@@ -11,9 +11,8 @@ from typing import TypeAlias
 
 import torch
 
-from onnxpert.capture.flat import Flat, fed_copies, owner
 from onnxpert.capture.inputs import traced_example
-from onnxpert.capture.state import untouched
+from onnxpert.capture.rehearsal import takes
 from onnxpert.core.types import InputLeaf, Loaded, replace
 
 _Size: TypeAlias = str | tuple[str, int]  # its name, or of which axis of which input it is
@@ -29,13 +28,13 @@ def grown(loaded: Loaded) -> Loaded | None:
         for before, after in zip(loaded.leaves, wide.leaves, strict=True)
         for axis, _ in before.dims
     } - {0}
-    if not added or _runs(wide):
+    if not added or takes(wide):
         return None
     others = dict.fromkeys(size for leaf in loaded.leaves for size, _ in _others(leaf))
     tries = itertools.product(others, sorted(added))
     for size, more in itertools.islice(tries, _MOST):
         larger = replace(wide, leaves=tuple(_longer(leaf, size, more) for leaf in wide.leaves))
-        if _runs(larger):
+        if takes(larger):
             return larger  # type: ignore[no-any-return]
     return None
 
@@ -59,12 +58,3 @@ def _longer(leaf: InputLeaf, size: _Size, more: int) -> InputLeaf:
             last = value.narrow(axis, value.shape[axis] - 1, 1)
             value = torch.cat([value, *[last] * more], axis)
     return leaf if value is leaf.value else replace(leaf, value=value)
-
-
-def _runs(loaded: Loaded) -> bool:
-    with untouched(owner(loaded.module), buffers=True), torch.no_grad():
-        try:
-            Flat(loaded)(*fed_copies(loaded))
-        except Exception:  # any refusal is an answer to the question
-            return False
-    return True

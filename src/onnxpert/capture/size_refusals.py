@@ -7,20 +7,19 @@ cut or stretched to fit and the call goes on."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from onnxpert.capture.flat import Flat, fed, fed_copies, owner
+from onnxpert.capture.flat import fed, owner
 from onnxpert.capture.places import user_frames
+from onnxpert.capture.rehearsal import rehearse, takes
 from onnxpert.capture.rolling.ties import Axis, frozen_axes
-from onnxpert.capture.state import untouched
-from onnxpert.capture.unwritten import Unwritten
 from onnxpert.core.source import location, of_exception, ownership
-from onnxpert.core.types import Captured, Loaded, Location, Sight, Sighting
+from onnxpert.core.types import Captured, Loaded, Location, Sight, Sighting, replace
 
 _USER = 3
 _SMALLEST_TOLD = 2
@@ -40,9 +39,11 @@ def refusals(captured: Captured) -> Iterator[Sighting]:
 
 
 def _refusals(loaded: Loaded, group: list[Axis]) -> list[Location]:
+    if _is_scripted(loaded):
+        return []  # whose lines Python never enters
     fitting = _Fitting()
     try:
-        _call(loaded, group, fitting)
+        rehearse(_at_other_sizes(loaded, group), fitting)
     except Exception as error:
         last = of_exception(error)
         return [*fitting.places.values(), *([last] if last is not None else [])]
@@ -56,6 +57,8 @@ class Offers:
         self._known: dict[tuple[str, int | None], bool] = {}
 
     def refused(self, loaded: Loaded, axes: Sequence[Axis]) -> list[Axis]:
+        if _is_scripted(loaded):
+            return []
         offered = [one for one in axes if not one.spec.asked and one.axis is not None]
         return [one for one in offered if self._is_refused(loaded, one)]
 
@@ -73,37 +76,32 @@ class Offers:
             # A size of 1 is stretched to whatever is there, and says nothing of others.
             changes = (True, False) if _size(one) > _SMALLEST_TOLD else (True,)
             self._known[key] = not any(
-                _takes(loaded, group, more) for group in groups for more in changes
+                _is_taken(loaded, group, more) for group in groups for more in changes
             )
         return self._known[key]
 
 
-def _takes(loaded: Loaded, group: list[Axis], more: bool) -> bool:
-    try:
-        _call(loaded, group, nullcontext(), more)
-    except Exception:
-        return False
-    return True
+def _is_taken(loaded: Loaded, group: list[Axis], more: bool) -> bool:
+    with suppress(RuntimeError, NotImplementedError):  # of what cannot be made longer, or shorter
+        return takes(_at_other_sizes(loaded, group, more=more))
+    return False
 
 
-def _call(
-    loaded: Loaded, group: list[Axis], around: AbstractContextManager[Any], more: bool = True
-) -> None:
-    """One run of the model with other sizes than the example's."""
-    module = owner(loaded.module)
-    if module is None or isinstance(module, torch.jit.ScriptModule):
-        return
-    values = dict(zip((leaf.name for leaf in fed(loaded)), fed_copies(loaded), strict=True))
-    for one in group:
-        values[one.leaf.name] = _resized(values[one.leaf.name], one, more)
-    with (
-        untouched(module, buffers=True),
-        torch.no_grad(),
-        torch.random.fork_rng([]),
-        Unwritten(module),
-        around,
-    ):
-        Flat(loaded)(*values.values())
+def _is_scripted(loaded: Loaded) -> bool:
+    return isinstance(owner(loaded.module), torch.jit.ScriptModule)
+
+
+def _at_other_sizes(loaded: Loaded, group: list[Axis], *, more: bool = True) -> Loaded:
+    """The model with another example, which has these axes longer, or shorter."""
+    moved = {(one.leaf.name, one.axis): one for one in group}
+    leaves = []
+    for leaf in loaded.leaves:
+        value = leaf.value
+        for axis, _ in leaf.dims:
+            if (one := moved.get((leaf.name, axis))) is not None:
+                value = _resized(value, one, more)
+        leaves.append(leaf if value is leaf.value else replace(leaf, value=value))
+    return replace(loaded, leaves=tuple(leaves))  # type: ignore[no-any-return]
 
 
 class _Fitting(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -168,6 +166,7 @@ def _size(one: Axis) -> int:
 def _resized(value: Any, one: Axis, more: bool) -> Any:
     """One more than in the example; one less if so wished, or where more was not asked for."""
     assert one.axis is not None
+    value = value.detach()
     size = value.shape[one.axis]
     if more and (one.spec.upper is None or size < one.spec.upper):
         return torch.cat([value, value.narrow(one.axis, size - 1, 1)], one.axis)

@@ -282,7 +282,11 @@ class Scope:
 
 
 def _is_in_place(target: Any) -> bool:
-    return isinstance(target, OpOverload) and target._schema.is_mutable
+    """Whether a call writes to what it is given first, and gives that."""
+    if not isinstance(target, OpOverload) or not target._schema.arguments:
+        return False
+    alias = target._schema.arguments[0].alias_info
+    return alias is not None and alias.is_write
 
 
 def _pad(side: Recorded, sources: Sequence[fx.Node]) -> None:

@@ -12,9 +12,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.scouting.knowing import Knowing
-from onnxpert.capture.scouting.witness import densely, is_odd, oddity
+from onnxpert.capture.scouting.witness import densely, is_odd
 from onnxpert.capture.unwritten import tensors
-from onnxpert.core.types import Asked, GraphInput, InputKind, Location
+from onnxpert.core.types import GraphInput, InputKind
 
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -31,12 +31,6 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
         self._left = (
             False  # whether NumPy has been handed anything: what it gives back is no constant
         )
-
-    def block(
-        self, asked: Asked, text: str, at: Location | None = None, needed: Location | None = None
-    ) -> None:
-        """Notes something that no graph can say."""
-        raise NotImplementedError
 
     @property
     def _environment(self) -> Knowing:
@@ -61,9 +55,6 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
 
     def _lift(self, real: torch.Tensor) -> torch.Tensor:
         outside = is_odd(real) or (self._left and id(real) not in self._names)
-        # One that came of a call that was told of is told already.
-        if is_odd(real) and id(real) not in self._fakes and id(real) not in self._stood_in:
-            self.block(Asked.CALL, f"a {oddity(real)} tensor is used")
         if id(real) in self._fakes or not (outside or id(real) in self._stood_in):
             return super()._lift(real)
         dense = densely(real)

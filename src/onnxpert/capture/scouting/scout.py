@@ -37,7 +37,7 @@ from onnxpert.capture.scouting.stumbling import (
     stumbled,
     symbols_at,
 )
-from onnxpert.capture.scouting.witness import LEAVES, Witness, is_odd
+from onnxpert.capture.scouting.witness import LEAVES, Witness, is_odd, oddity
 from onnxpert.capture.unwritten import tensors
 from onnxpert.core.source import of_exception
 from onnxpert.core.statement import is_only_computed, leads_elsewhere, statement
@@ -168,6 +168,12 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         if self._witness is not None and any(same(found, one) for one in self.blockers):
             return  # met on the first time through
         self.blockers.append(found)
+
+    def _lift(self, real: torch.Tensor) -> torch.Tensor:
+        # One that came of a call that was told of is told already.
+        if is_odd(real) and id(real) not in self._fakes and id(real) not in self._stood_in:
+            self.block(Asked.CALL, f"a {oddity(real)} tensor is used")
+        return super()._lift(real)
 
     def as_number(self, symbol: torch.SymInt) -> Number | None:
         """The example's value of a number of the data's that Python needs; None of any other."""
