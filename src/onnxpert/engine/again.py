@@ -54,9 +54,16 @@ def after_a_proof(
     if pair is not None:
         walk.learn(pair)
         return tied(loaded, pair)
-    return _looked_at_closer(walk, loaded, lowered, verified, crossed) or _with_fewer_sizes(
-        walk, loaded, lowered, verified, crossed
-    )
+    closer = None
+    if not _has_other_ranks(verified):
+        closer = _looked_at_closer(walk, loaded, lowered, verified, crossed)
+    return closer or _with_fewer_sizes(walk, loaded, lowered, verified, crossed)
+
+
+def _has_other_ranks(verified: Verified) -> bool:
+    """Whether all that fails is an output with another number of axes: no look finds a file for that."""
+    failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
+    return bool(failed) and all(row.other_rank for row in failed)
 
 
 def _looked_at_closer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import sympy
 
@@ -15,7 +15,6 @@ from onnxpert.core.types import (
     Captured,
     Crossed,
     DimSpec,
-    InputLeaf,
     Loaded,
     Lowered,
     Symbol,
@@ -40,6 +39,13 @@ def _sources(lowered: Lowered, boundary: Boundary) -> set[tuple[str, int]]:
         if symbol.name in boundary.guard.symbols
         for source in symbol.sources
     }
+
+
+def specs_of(loaded: Loaded, sources: Collection[tuple[str, int]]) -> list[DimSpec]:
+    """What was said of these axes."""
+    return [
+        spec for leaf in loaded.leaves for axis, spec in leaf.dims if (leaf.name, axis) in sources
+    ]
 
 
 def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
@@ -72,13 +78,7 @@ def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
 
 def asked_for(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
     """Whether the user named any of these dimensions, rather than being offered them."""
-    sources = _sources(lowered, boundary)
-    return any(
-        spec.asked
-        for leaf in loaded.leaves
-        for axis, spec in leaf.dims
-        if (leaf.name, axis) in sources
-    )
+    return any(spec.asked for spec in specs_of(loaded, _sources(lowered, boundary)))
 
 
 def is_own(one: Crossed) -> bool:
@@ -90,10 +90,7 @@ def is_own(one: Crossed) -> bool:
 def is_but_one(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
     """Whether a size of 1 is all that is beyond it, and was not meant: what torch calls DYNAMIC is at
     least 2, while who names a dimension means every size."""
-    sources = _sources(lowered, boundary)
-    specs = [
-        spec for leaf in loaded.leaves for axis, spec in leaf.dims if (leaf.name, axis) in sources
-    ]
+    specs = specs_of(loaded, _sources(lowered, boundary))
     meant = any(spec.name or spec.lower is not None for spec in specs)
     is_one = boundary.assumed.startswith("Ne(") and _range(lowered, boundary) == (2, None)
     return is_one and not meant
@@ -152,9 +149,7 @@ def bounds(
 
     `beyond`: those to which only the file does."""
     for symbol in lowered.symbols:
-        asked = [
-            spec for leaf in loaded.leaves for axis, spec in leaf.dims if spec.name == symbol.name
-        ]
+        asked = specs_of(loaded, symbol.sources)
         lower = 1 if any(spec.lower == symbol.lower for spec in asked) else symbol.lower
         upper = None if any(spec.upper == symbol.upper for spec in asked) else symbol.upper
         if lower > 1 or upper is not None:
@@ -176,10 +171,7 @@ def taken_beyond(loaded: Loaded, lowered: Lowered, verified: Verified) -> frozen
     A size of 1 is no such thing unless there are branches: much takes it that was not made for it."""
     found = set()
     for symbol in lowered.symbols:
-        specs = [
-            dict(leaf.dims).get(axis) for leaf in loaded.leaves for axis in _axes(symbol, leaf)
-        ]
-        if not any(spec is not None and spec.asked for spec in specs):
+        if not any(spec.asked for spec in specs_of(loaded, symbol.sources)):
             continue
         least = symbol.lower if verified.branches else min(symbol.lower, 1)
         most = math.inf if symbol.upper is None else symbol.upper
@@ -187,10 +179,6 @@ def taken_beyond(loaded: Loaded, lowered: Lowered, verified: Verified) -> frozen
         if any(size is not None and not least <= size <= most for size in tried):
             found.add(symbol.name)
     return frozenset(found)
-
-
-def _axes(symbol: Symbol, leaf: InputLeaf) -> list[int]:
-    return [axis for name, axis in symbol.sources if name == leaf.name]
 
 
 def tie(loaded: Loaded, lowered: Lowered, verified: Verified) -> Tied | None:

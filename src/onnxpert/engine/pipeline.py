@@ -35,6 +35,7 @@ from onnxpert.engine.again import (
     without_numbers,
 )
 from onnxpert.engine.behind import behind
+from onnxpert.engine.beneath import reach_down
 from onnxpert.engine.chance import condoned
 from onnxpert.engine.clock import Clock, Progress
 from onnxpert.engine.completed import completed
@@ -62,17 +63,18 @@ from onnxpert.engine.precision import converted
 from onnxpert.engine.proof import chance_in, proof
 from onnxpert.engine.quantisation import quantised, scheme_of
 from onnxpert.engine.repro import reproduce
+from onnxpert.engine.saving import saved
 from onnxpert.engine.standing_in import file_to_run, stand_in
 from onnxpert.engine.summary import summarise
 from onnxpert.engine.walk import Walk
-from onnxpert.engine.weights import awaited, pointing, unfilled, wished, with_values
+from onnxpert.engine.weights import awaited, unfilled, wished, with_values
 from onnxpert.engine.withdrawals import after_capture, without
 from onnxpert.load import load
 from onnxpert.lower import lower
 from onnxpert.optimise import forget_inner_shapes, optimise
 from onnxpert.repair import choose, repair
 from onnxpert.report import Action, Report
-from onnxpert.save import check, discard, publish, save
+from onnxpert.save import check, discard, publish
 from onnxpert.targets import find
 from onnxpert.verify import localise
 
@@ -192,6 +194,8 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
     if walk.verified is None:
         _quantised(walk, loaded, path)
         return None
+    if walk.verified.proven:
+        reach_down(walk, loaded, path)
     narrower = _explained(walk, loaded, walk.lowered, walk.verified)
     if narrower is None:
         _quantised(walk, loaded, path)
@@ -300,20 +304,10 @@ def _lowered(walk: Walk, captured: Captured, loaded: Loaded) -> Loaded | None:
 
 
 def _proven(walk: Walk, loaded: Loaded, path: Path) -> None:
-    assert walk.lowered is not None
     if walk.weights.later:
         walk.learn(unfilled(walk.captured))
     with walk.clock.stage("save"):
-        kept = pointing(walk.lowered, walk.weights)
-        walk.learn(kept.told if kept is not None else None)
-        walk.saved = save(
-            walk.lowered,
-            path,
-            external_data=walk.request.external_data,
-            digest=walk.request.verify,
-            pointing=kept if walk.weights.locations else None,
-            later=walk.weights.later,
-        )
+        walk.saved = saved(walk, path)
     if not walk.request.verify:
         return
     with walk.clock.stage("verify") as notes:

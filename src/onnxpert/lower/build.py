@@ -22,7 +22,7 @@ from onnxpert.core.types import (
 from onnxpert.lower.boundaries import boundaries, witnesses
 from onnxpert.lower.complex_pairs import LAYOUT, REAL, as_complex, as_pairs, is_complex, stored
 from onnxpert.lower.custom import Wishes
-from onnxpert.lower.dims import DimPrinter, name_symbols, symbol_table
+from onnxpert.lower.dims import DimPrinter, name_symbols, symbol_table, write_ranges
 from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Shared
 from onnxpert.lower.symbols import expression
@@ -274,9 +274,7 @@ class Build:
             name=getattr(module, "__name__", type(module).__name__),
         )
         model = ir.Model(graph, ir_version=ir_version, producer_name="onnxpert")
-        for symbol in self._symbols():
-            upper = "" if symbol.upper is None else symbol.upper
-            model.metadata_props[f"onnxpert.dim.{symbol.name}"] = f"{symbol.lower}..{upper}"
+        write_ranges(model, self._symbols())
         named = self._states(inputs, outputs)
         if named:
             model.metadata_props[states.KEY] = states.written(named)

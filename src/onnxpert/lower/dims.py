@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import onnx_ir as ir
 import sympy
 import torch
 from torch import fx
@@ -128,6 +129,13 @@ def symbol_table(captured: Captured, names: Mapping[Expr, str]) -> tuple[Symbol,
         upper = high if upper is None else min(upper, high or upper)
         found[name] = Symbol(name, lower, upper, int(node.hint), ((entry, axis),), place)
     return tuple(found.values())
+
+
+def write_ranges(model: ir.Model, symbols: Iterable[Symbol]) -> None:
+    """Into the file, where whoever runs it can read them."""
+    for symbol in symbols:
+        upper = "" if symbol.upper is None else symbol.upper
+        model.metadata_props[f"onnxpert.dim.{symbol.name}"] = f"{symbol.lower}..{upper}"
 
 
 def _is_empty(leaf: InputLeaf | None, axis: int) -> bool:

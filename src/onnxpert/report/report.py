@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 # Major and minor: a field more is a minor step, which readers of the same major take as it comes.
-SCHEMA = "1.2"
+SCHEMA = "1.3"
 
 
 class Action(StrEnum):

@@ -346,6 +346,7 @@ class _Proof:
             atol=result.atol,
             detail=result.problem or unseen,
             choices=(Choice.SIGN,) if result.problem and differs_in_signs(want, got) else (),
+            other_rank=getattr(want, "ndim", 0) != got.ndim,
         )
 
 

@@ -41,6 +41,7 @@ class Row:
     atol: float | None = None
     detail: str = ""
     choices: tuple[Choice, ...] = ()  # it differs by these alone, which torch leaves open
+    other_rank: bool = False  # the model's has another number of axes: no file follows it there
 
 
 @dataclass(frozen=True, slots=True)
