@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from onnxpert.core.types import Crossed, Hit, Severity
 from onnxpert.diagnose.rule import rule
 
+_CHOOSE = "choose by value with torch.where, or leave that dimension fixed"
+_INDEX = "use reshape or an index (x[:, 0]) in place of squeeze, or leave that dimension fixed"
+
 
 @rule("SHP202", "size-branch", reads=Crossed, severity=Severity.ERROR, since="0.1")
 def size_branch(crossed: Crossed) -> Iterator[Hit]:
     """
     ## What it does
     Finds Python code that does something else for some sizes of a dynamic dimension, where the two
-    sides do not fit into one file: they give other numbers of outputs, or other types. The proof
+    sides do not fit into one file: they give other numbers of outputs or of axes, or other types. The proof
     tries sizes on both sides of every condition on sizes that the model asked about.
 
     ## Why it matters
@@ -56,9 +59,12 @@ def size_branch(crossed: Crossed) -> Iterator[Hit]:
     Not repaired, but for one case: 1 is all that is beyond the condition, and the dimension is one that
     torch calls `DYNAMIC`, which is at least 2. The file then takes 2 and more, and this is a warning.
     """
+    does, cure = "does something else", _CHOOSE
+    if crossed.row.other_rank:
+        does, cure = "gives another number of axes", _INDEX
     yield Hit(
-        f"the model does something else when {crossed.condition} does not hold, and the file cannot",
+        f"the model {does} when {crossed.condition} does not hold, and the file cannot",
         at=crossed.boundary.guard.location,
-        help="choose by value with torch.where, or leave that dimension fixed",
+        help=cure,
         notes=(f"at {crossed.row.case}: {crossed.row.detail or 'the results differ'}",),
     )
