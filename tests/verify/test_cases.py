@@ -11,7 +11,8 @@ import torch
 
 from onnxpert.verify.cases import Wish, at, example, remade, wishes
 from onnxpert.verify.file import FileFacts, FileInput
-from onnxpert.verify.inputs import Inputs, Values, bind
+from onnxpert.verify.inputs import Inputs, bind
+from onnxpert.verify.values import Values
 
 
 @pytest.fixture

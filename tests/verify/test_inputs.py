@@ -12,7 +12,8 @@ import torch
 from onnxpert.core.errors import UsageError
 from onnxpert.core.types import DimSpec
 from onnxpert.verify.file import FileFacts, FileInput
-from onnxpert.verify.inputs import Case, Inputs, Values, bind
+from onnxpert.verify.inputs import Case, Inputs, bind
+from onnxpert.verify.values import Values
 
 
 def inputs_of(load: Any, value: torch.Tensor, *dims: int | str | None) -> Inputs:

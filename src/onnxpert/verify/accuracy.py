@@ -15,9 +15,10 @@ from onnxpert.verify import cases
 from onnxpert.verify.arrays import to_tensor
 from onnxpert.verify.compare import compare
 from onnxpert.verify.file import facts, read
-from onnxpert.verify.inputs import Case, Inputs, Values, bind
+from onnxpert.verify.inputs import Case, Inputs, bind
 from onnxpert.verify.messages import runtime_line
 from onnxpert.verify.reference import Output, Reference, RefusedError
+from onnxpert.verify.values import Values
 
 MOST_CALIBRATION = 8  # calibration inputs that are looked at one by one
 MOST_SIZES = 5  # other sizes at which it must run

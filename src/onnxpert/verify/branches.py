@@ -17,8 +17,9 @@ from onnxpert.core.calls import calls
 from onnxpert.core.types import Branch, BranchTaken, Captured, InputKind
 from onnxpert.verify.allowance import Allowance
 from onnxpert.verify.cases import turned
-from onnxpert.verify.inputs import Case, Inputs, Values
+from onnxpert.verify.inputs import Case, Inputs
 from onnxpert.verify.patience import Patience
+from onnxpert.verify.values import Values
 from onnxpert.verify.walk import Walk
 
 # The number of a branch and which side, or the name of a number and whether it is -1, 0, 1 or more.

@@ -13,7 +13,8 @@ from onnxpert.targets.target import Array
 from onnxpert.verify import cases
 from onnxpert.verify.accuracy import completed
 from onnxpert.verify.file import facts, read
-from onnxpert.verify.inputs import Case, Inputs, Values, bind
+from onnxpert.verify.inputs import Case, Inputs, bind
+from onnxpert.verify.values import Values
 
 
 def feeds(loaded: Loaded, path: Path, made: int) -> list[dict[str, Array]]:

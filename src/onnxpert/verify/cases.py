@@ -8,7 +8,8 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from onnxpert.verify.inputs import LONE, Case, Inputs, Values, is_lone
+from onnxpert.verify.inputs import Case, Inputs
+from onnxpert.verify.values import LONE, Values, is_lone
 
 MOST_CASES = 8
 FEWEST_SIZES = 2  # beside the example's

@@ -17,11 +17,12 @@ from onnxpert.verify.allowance import Allowance
 from onnxpert.verify.arrays import to_array, to_tensor
 from onnxpert.verify.choosing import settled_rows, settlings
 from onnxpert.verify.file import Dims
-from onnxpert.verify.inputs import Case, Inputs, Values
+from onnxpert.verify.inputs import Case, Inputs
 from onnxpert.verify.noise import within_noise
 from onnxpert.verify.reference import Output, Reference, RefusedError
 from onnxpert.verify.roundings import finite, sway
 from onnxpert.verify.sizes import evaluate
+from onnxpert.verify.values import Values
 from onnxpert.verify.wider import distances, widened, widened_leaves
 
 Outputs: TypeAlias = tuple[Output, ...]

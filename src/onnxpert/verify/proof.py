@@ -30,7 +30,7 @@ from onnxpert.verify.digits import deciding
 from onnxpert.verify.distribution import likeness
 from onnxpert.verify.explanations import Compared, Explanations
 from onnxpert.verify.file import FileFacts, facts, read
-from onnxpert.verify.inputs import Case, Inputs, Values, bind
+from onnxpert.verify.inputs import Case, Inputs, bind
 from onnxpert.verify.messages import runtime_line
 from onnxpert.verify.precision import coarsest
 from onnxpert.verify.reference import (
@@ -41,6 +41,7 @@ from onnxpert.verify.reference import (
     Reference,
     RefusedError,
 )
+from onnxpert.verify.values import Values
 from onnxpert.verify.wider import HALVES
 
 _MOST_TURNED = 6  # cases that take sides of their own, at other sizes too

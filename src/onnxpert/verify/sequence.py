@@ -15,8 +15,9 @@ from onnxpert.targets.stateful import Stateful
 from onnxpert.targets.target import Target
 from onnxpert.verify.compare import compare
 from onnxpert.verify.file import facts, read
-from onnxpert.verify.inputs import Case, Inputs, Values, bind
+from onnxpert.verify.inputs import Case, Inputs, bind
 from onnxpert.verify.messages import runtime_line
+from onnxpert.verify.values import Values
 
 CALLS = 4
 
