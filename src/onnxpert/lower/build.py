@@ -28,6 +28,7 @@ from onnxpert.lower.emitter import Emitter, Shared
 from onnxpert.lower.symbols import expression
 from onnxpert.lower.walk import Library, Walk
 from onnxpert.lower.weights import Weights
+from onnxpert.lower.wide_integers import in_sight
 
 
 class Build:
@@ -46,6 +47,7 @@ class Build:
         self.shared = Shared(opset)
         self.op = Emitter(self.shared)
         self.shared.keeps_nan = captured.loaded is not None and captured.loaded.keeps_nan
+        self.shared.wide_integers = in_sight(captured)
         self._mode = _fake_mode(captured)
         self.walk = Walk(self.op, library, fallback, self._mode, wishes)
         self.shared.inline = self.walk.inline

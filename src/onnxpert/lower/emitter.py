@@ -28,6 +28,7 @@ from onnxpert.lower.shapes import Shape
 from onnxpert.lower.shared import Shared
 from onnxpert.lower.shortcuts import shortcut
 from onnxpert.lower.symbols import Emission, Expr, Size, concrete, expression, same
+from onnxpert.lower.wide_integers import exact
 
 __all__ = ["Emitter", "Refusal", "Shared"]  # what a lowering needs to be written
 
@@ -84,6 +85,7 @@ class Emitter:
         other_way = None if _domain or _as_it_is else rewritten(op_type, self.opset)
         if other_way is None and inputs and not (_domain or _as_it_is):
             other_way = seeing(self, op_type, inputs[0], _outputs)
+            other_way = other_way or exact(self, op_type, *inputs, **attributes)
         if other_way is not None:
             return other_way(self, *inputs, **attributes)
         known = schema(op_type, form(op_type, self.opset), "") if not _domain else None

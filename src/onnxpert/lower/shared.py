@@ -26,6 +26,7 @@ class Shared:
         self.dim_names: dict[Expr, str] = {}
         self.empty: dict[Expr, int] = {}  # the symbols that are 0 at the user's example
         self.keeps_nan = False  # extremes see a NaN, which takes a second look
+        self.wide_integers = False  # whole numbers beyond 32 bits are computed exactly
         self.better_opset: int | None = None
         # Walks a captured subgraph into a scope: (emitter, GraphModule, inputs) -> outputs.
         self.inline: Callable[..., list[Any]] = _no_subgraphs
