@@ -57,7 +57,10 @@ def after_a_proof(
     closer = None
     if not _has_other_ranks(verified):
         closer = _looked_at_closer(walk, loaded, lowered, verified, crossed)
-    return closer or _with_fewer_sizes(walk, loaded, lowered, verified, crossed)
+    if closer is not None:
+        _forget_graph(walk)
+        return closer
+    return _with_fewer_sizes(walk, loaded, lowered, verified, crossed)
 
 
 def _has_other_ranks(verified: Verified) -> bool:

@@ -6,7 +6,7 @@ captured graph is run on real values: its conditions are those of the file."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import torch
@@ -16,7 +16,7 @@ from torch.utils._sympy.symbol import SymT, symbol_is_type
 from onnxpert.core.calls import calls
 from onnxpert.core.types import Branch, BranchTaken, Captured, InputKind
 from onnxpert.verify.allowance import Allowance
-from onnxpert.verify.cases import turned
+from onnxpert.verify.cases import across, turned
 from onnxpert.verify.inputs import Case, Inputs
 from onnxpert.verify.patience import Patience
 from onnxpert.verify.values import Values
@@ -25,6 +25,7 @@ from onnxpert.verify.walk import Walk
 # The number of a branch and which side, or the name of a number and whether it is -1, 0, 1 or more.
 Taken: TypeAlias = set[tuple[int | str, bool | int]]
 _SECONDS = 5.0
+_SECONDS_ACROSS = 1.0
 _MANY = 2
 
 
@@ -133,10 +134,27 @@ def further(inputs: Inputs, sides: Sides, seed: int, allowance: Allowance) -> It
         # It leads to other sides, not to other numbers.
         if case.values is Values.NAN and (sides.recur or sides.all_taken()):
             continue
-        values = inputs.build(case, seed)
-        names = [leaf.name for leaf in inputs.loaded.leaves]
-        if sides.note(dict(zip(names, values, strict=True))):
+        if _is_new(inputs, sides, case, seed):
             yield case
+
+
+def further_across(
+    inputs: Inputs, sides: Sides, sizes: Iterable[Mapping[str, int]], seed: int
+) -> Iterator[Case]:
+    """The same at these sizes, for sides that no values take at the example's."""
+    start = time.thread_time()
+    for at in sizes:
+        for case in turned(inputs):
+            if sides.all_taken() or time.thread_time() - start > _SECONDS_ACROSS:
+                return
+            moved = across(inputs, case, at)
+            if case.values is not Values.NAN and _is_new(inputs, sides, moved, seed):
+                yield moved
+
+
+def _is_new(inputs: Inputs, sides: Sides, case: Case, seed: int) -> bool:
+    names = [leaf.name for leaf in inputs.loaded.leaves]
+    return sides.note(dict(zip(names, inputs.build(case, seed), strict=True)))
 
 
 def _real(value: Any) -> Any:

@@ -186,6 +186,21 @@ def elsewhere(inputs: Inputs, case: Case, seconds: float) -> Iterator[Wish]:
         yield Wish(tuple(one for one in moved if inputs.exist(one.sizes)))
 
 
+def across(inputs: Inputs, case: Case, sizes: Mapping[str, int]) -> Case:
+    """The values of a case at sizes of which something is assumed that does not hold there."""
+    change = {name: size for name, size in sizes.items() if size != inputs.example[name]}
+    return _moved(inputs, case, change)
+
+
+def small(inputs: Inputs) -> Iterator[Mapping[str, int]]:
+    """All sizes 1, 2 and 3, as far as they may be: counts that a model compares are small."""
+    for size in (1, 2, 3):
+        allowed = [name for name in inputs.example if _Ladder(name, inputs).allows(size)]
+        sizes = inputs.resized(dict.fromkeys(allowed, size))
+        if allowed and inputs.exist(sizes):
+            yield sizes
+
+
 def _larger(inputs: Inputs, ladder: _Ladder, seconds: float) -> dict[str, int]:
     example = inputs.example[ladder.name]
     threefold = next(_primes_above(_TIMES * example))

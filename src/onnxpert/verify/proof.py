@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from onnxpert.core.types import (
 from onnxpert.targets.target import Run, Target
 from onnxpert.verify import cases
 from onnxpert.verify.allowance import Allowance
-from onnxpert.verify.branches import Sides, further, has_sides
+from onnxpert.verify.branches import Sides, further, further_across, has_sides
 from onnxpert.verify.compare import compare, differs_in_signs
 from onnxpert.verify.digits import deciding
 from onnxpert.verify.distribution import likeness
@@ -45,6 +46,7 @@ from onnxpert.verify.values import Values
 from onnxpert.verify.wider import HALVES
 
 _MOST_TURNED = 6  # cases that take sides of their own, at other sizes too
+_ACROSS_SECONDS = 0.02  # of the model's, in cases that take a side where an assumption is broken
 
 
 def prove(
@@ -71,7 +73,7 @@ def prove(
         return Verified((), runtime_error=runtime_line(error))
     file = facts(read(path))
     inputs = bind(loaded, file)
-    wanted = (*cases.given(inputs), *cases.at(inputs, sizes))
+    beyond = cases.at(inputs, sizes)
     unwritten = randomness.unwritten if randomness is not None else ()
     with Reference(loaded, seed, unwritten) as reference:
         allowance = Allowance()
@@ -93,7 +95,8 @@ def prove(
             explanations,
             allowance,
             seed,
-            wanted,
+            (*cases.given(inputs), *beyond),
+            tuple(wish.ways[0].sizes for wish in beyond if wish.ways),
             randomness,
             captured.answer if captured is not None else None,
             Sides(captured) if captured is not None and has_sides(captured) else None,
@@ -128,6 +131,7 @@ class _Proof:
     allowance: Allowance
     seed: int
     wanted: tuple[cases.Wish, ...]  # beside what every proof tries
+    beyond: tuple[Mapping[str, int], ...]  # sizes that break an assumption
     randomness: Randomness | None
     answer: Answer | None  # that the capture saw to the example
     sides: Sides | None  # of a model with branches, or numbers that the data decide
@@ -260,6 +264,8 @@ class _Proof:
         for case in (cases.example(self.inputs), *(wish.ways[0] for wish in self.wanted)):
             self._note_sides(case, self.inputs.build(case, self.seed))
         self.turned = tuple(further(self.inputs, self.sides, self.seed, self.allowance))
+        sizes = (*self.beyond, *cases.small(self.inputs))
+        self.turned += tuple(further_across(self.inputs, self.sides, sizes, self.seed))
         self.noted |= {case.name for case in self.turned}
         return [cases.Wish((case,)) for case in self.turned]
 
@@ -277,11 +283,21 @@ class _Proof:
             yield from cases.mixed(self.inputs, took)
 
     def _sides_elsewhere(self, sides: Sides, took: float) -> Iterator[cases.Wish]:
-        for case in (cases.example(self.inputs), *self.turned[:_MOST_TURNED]):
+        for case in (cases.example(self.inputs), *self._turned_here):
             large, small = cases.elsewhere(self.inputs, case, took)
             yield large
             if not sides.all_elsewhere:
                 yield small
+        # What one side assumes of a size only shows there on that side.
+        pairs = ((case, sizes) for case in self._turned_here for sizes in self.beyond)
+        for case, sizes in itertools.islice(pairs, int(_ACROSS_SECONDS / max(took, 1e-3))):
+            yield cases.Wish((cases.across(self.inputs, case, sizes),))
+
+    @property
+    def _turned_here(self) -> tuple[Case, ...]:
+        """At the example's sizes."""
+        here = [case for case in self.turned if case.sizes == self.inputs.example]
+        return tuple(here[:_MOST_TURNED])
 
     def _note_sides(self, case: Case, leaves: Sequence[Any]) -> None:
         if self.sides is None or self.allowance.is_spent:
