@@ -114,3 +114,27 @@ def test_other_data(function: Callable[..., Any], data: list[Any], tmp_path: Pat
         for a, b in zip(want if isinstance(want, tuple) else (want,), got, strict=True):
             assert tuple(a.shape) == b.shape
             np.testing.assert_allclose(a.numpy(), b, rtol=1e-4, atol=1e-5)
+
+
+class AllButSome(nn.Module):
+    """One row less two ends before its start, which is a place counted from its end."""
+
+    def forward(self, x: Tensor, places: Tensor) -> Any:
+        some = int(places[0]) % 3
+        first, last = x * 2, x * 3
+        first[: x.shape[0] - some] = -0.5
+        last[x.shape[0] - some :] = 0.5
+        return first, last
+
+
+def test_an_end_that_is_negative_at_one_row_alone(tmp_path: Path) -> None:
+    model, path = AllButSome(), tmp_path / "m.onnx"
+    args = (real(5, 3), whole(1, 2))
+    onnxpert.export(model, args, path, dynamic_shapes={"x": {0: "n"}, "places": None})
+    session = onnxruntime.InferenceSession(path)
+    for rows in (1, 2, 3, 5):
+        for some in range(4):
+            x, places = real(rows, 3), whole(some, 0)
+            got = session.run(None, {"x": x.numpy(), "places": places.numpy()})
+            for one, expected in zip(got, model(x, places), strict=True):
+                np.testing.assert_array_equal(one, expected.numpy())

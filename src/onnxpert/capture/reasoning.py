@@ -19,6 +19,8 @@ import torch
 from torch._guards import ShapeGuard
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import FloorDiv
+from torch.utils._sympy.symbol import SymT, symbol_is_type
+from torch.utils._sympy.value_ranges import ValueRanges
 
 Expr: TypeAlias = Any  # sympy.Expr
 Number: TypeAlias = bool | int | float
@@ -32,8 +34,38 @@ _LEAST_THOUGHT_OF = 2
 _BY_ITS_RANGE = "range_refined_to_singleton"  # torch's word for why a size is a number
 
 
+def _from_one(plain: Any) -> Any:
+    """`ShapeEnv._maybe_evaluate_static` with sizes of 1 in mind, where the data have a say.
+
+    That `n - u` is no less than 0, as `u` is at most 2 and so is no size to torch, is not known."""
+
+    def evaluated(self: Any, expr: Expr, **options: Any) -> Any:
+        found = plain(self, expr, **options)
+        if found not in (sympy.true, sympy.false) or "var_to_range" in options:
+            return found
+        ranges = _ranges_from_one(self.var_to_range, expr.free_symbols)
+        return plain(self, expr, **{**options, "var_to_range": ranges}) if ranges else found
+
+    evaluated.cache_clear = plain.cache_clear  # type: ignore[attr-defined]
+    return evaluated
+
+
+def _ranges_from_one(known: Any, symbols: set[Expr]) -> tuple[tuple[Expr, Any], ...]:
+    """What is known of all symbols, if the data decide some of these and others are sizes."""
+    decided = {one for one in symbols if symbol_is_type(one, SymT.UNBACKED_INT)}
+    sizes = [one for one in symbols - decided if one in known]
+    ones = {
+        one: ValueRanges(1, known[one].upper)
+        for one in sizes
+        if known[one].lower == _LEAST_THOUGHT_OF
+    }
+    return tuple({**known, **ones}.items()) if decided and ones else ()
+
+
 class Frugal(ShapeEnv):
     """Proves what is easily proven and assumes the rest."""
+
+    _maybe_evaluate_static = _from_one(ShapeEnv._maybe_evaluate_static)
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -108,11 +140,14 @@ def frugally() -> Iterator[None]:
     ) -> Any:
         return _evaluated(self, functools.partial(plain, self), (orig_expr, hint, *rest), options)
 
+    static = environments._maybe_evaluate_static
     environments.evaluate_expr = evaluate_expr
+    environments._maybe_evaluate_static = _from_one(static)
     try:
         yield
     finally:
         environments.evaluate_expr = plain
+        environments._maybe_evaluate_static = static
 
 
 @contextmanager
