@@ -37,6 +37,11 @@ def ragged(lengths: Tensor) -> Any:
     return torch.arange(ends[-1].item()), torch.repeat_interleave(torch.arange(3), lengths)
 
 
+def corner(table: Tensor, sizes: Tensor) -> Tensor:
+    height, width = sizes.tolist()
+    return table[:height, :width].reshape(height * width, -1) * 2
+
+
 def masked_write(x: Tensor, mask: Tensor) -> Tensor:
     y = x.clone()
     y[mask] = torch.tanh(x[mask])
@@ -87,6 +92,7 @@ CASES: list[tuple[Callable[..., Any], list[tuple[Tensor, ...]]]] = [
         lambda x, n: x.view(4, n.item(), -1).sum(-1),
         [(real(4, 8), number(4)), (real(4, 8), number(2))],
     ),
+    (corner, [(real(5, 6, 3), whole(3, 4)), (real(5, 6, 3), whole(1, 6))]),
     (masked_write, [(real(3), whole(1, 0, 1).bool()), (real(3), whole(0, 0, 0).bool())]),
     (torch.bincount, [(whole(0, 1, 1, 2),), (whole(0, 0, 0, 3),)]),
 ]

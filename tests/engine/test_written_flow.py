@@ -289,6 +289,20 @@ def test_two_that_go_together_are_no_size_that_the_model_fixes(tmp_path: Path) -
     torch.testing.assert_close(torch.tensor(got), OfEach()(x, lengths))
 
 
+class Boxes(nn.Module):
+    def forward(self, x: Tensor, boxes: Tensor) -> Tensor:
+        return torch.stack([x[top:end, left].sum() for top, end, left in boxes.tolist()])
+
+
+def test_as_many_lists_of_numbers_as_there_are_rows(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    args = (torch.randn(5, 4), torch.tensor([[0, 2, 1], [1, 5, 3]]))
+    onnxpert.export(Boxes(), args, path, dynamic_shapes={"x": None, "boxes": {0: "boxes"}})
+    x, boxes = torch.randn(5, 4), torch.tensor([[2, 3, 0], [0, 5, 3], [1, 1, 2]])
+    (got,) = onnxruntime.InferenceSession(path).run(None, {"x": x.numpy(), "boxes": boxes.numpy()})
+    torch.testing.assert_close(torch.tensor(got), Boxes()(x, boxes))
+
+
 def test_a_finding_in_a_loop_is_at_its_own_columns() -> None:
     report = onnxpert.diagnose(Settling(), (torch.randn(5, 4),), dynamic_shapes="auto")
     (found,) = [finding for finding in report.findings if finding.rule == "SHP201"]

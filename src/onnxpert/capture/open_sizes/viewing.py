@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 import sympy
 import torch
+from torch._prims_common import is_contiguous_or_false
+from torch.fx.experimental.symbolic_shapes import _constrain_range_for_size
 from torch.utils._sympy.functions import FloorDiv, Max
 
 from onnxpert.capture.reasoning import Frugal, expression, has_quotient, hint_of
@@ -60,7 +62,7 @@ def unflattened(input: Tensor, dim: int, sizes: Sequence[Any]) -> Any:
 def _reshaped(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
     old = list(input.shape)
     if any(hint_of(size) is None for size in (*old, *sizes)):
-        return _of_data(input, sizes)
+        return _of_data(input, sizes, copies=copies)
     if not any(has_quotient(expression(size)) for size in (*old, *sizes)):
         return NotImplemented
     new = _completed(sizes, old)
@@ -76,7 +78,37 @@ def _reshaped(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
     return input.new_empty(new) if copies else NotImplemented
 
 
-def _of_data(input: Tensor, new: list[Any]) -> Any:
+def _missing(old: Sequence[Any], sizes: Sequence[Any]) -> Any:
+    """The size that was left open, where the data decide others and nothing tells that these divide
+    what there is: `table[:h, :w].reshape(h * w, -1)`. None where torch finds it by itself.
+
+    It is a number that a run knows; that it is a whole one, the runtime asks as torch does."""
+    at = [place for place, size in enumerate(sizes) if type(size) is int and size == -1]
+    if len(at) != 1:
+        return None
+    whole = sympy.Mul(*map(expression, old))
+    rest = sympy.Mul(*(expression(size) for place, size in enumerate(sizes) if place != at[0]))
+    environment = next(size.node.shape_env for size in (*old, *sizes) if not isinstance(size, int))
+    divides = not rest.free_symbols or not isinstance(_quotient(whole, rest), FloorDiv)
+    if divides or not isinstance(environment, Frugal):
+        return None
+    size = environment.create_unbacked_symint()
+    _constrain_range_for_size(size)
+    environment.definitions[size.node.expr] = FloorDiv(whole, rest, evaluate=False)
+    return size
+
+
+def _of_data(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
+    missing = _missing(input.shape, sizes)
+    if missing is None:
+        return _cut_by_data(input, sizes)
+    new = [missing if type(size) is int and size == -1 else size for size in sizes]
+    if is_contiguous_or_false(input):
+        return input.as_strided(new, _strides(new), input.storage_offset())
+    return input.new_empty(new) if copies else NotImplemented
+
+
+def _cut_by_data(input: Tensor, new: list[Any]) -> Any:
     """A view at sizes that only the data know, where the expressions say that it is one; what lies
     in one piece torch can tell by itself."""
     # How many elements a run has, the stride of all of it, and that of its last axis.

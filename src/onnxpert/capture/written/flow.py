@@ -26,6 +26,7 @@ from onnxpert.capture.written.counter import Counter
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.functions import Functions, flag
 from onnxpert.capture.written.held import UNDEFINED, Grown
+from onnxpert.capture.written.lists import numbers_of
 from onnxpert.capture.written.pages import PageRecorder
 from onnxpert.capture.written.sequences import Steps, steps
 from onnxpert.capture.written.slots import FirstTurnError
@@ -82,10 +83,7 @@ class Flow:
 
     def listed(self, value: Any) -> Any:
         """`value.tolist()`."""
-        one = isinstance(value, torch.Tensor) and value.dim() == 1
-        if one and isinstance(value.shape[0], torch.SymInt):
-            return Grown(value, number=True)
-        return value.tolist()
+        return numbers_of(value) if isinstance(value, torch.Tensor) else value.tolist()
 
     def builtin(self, function: Any) -> Any:
         try:

@@ -94,9 +94,18 @@ def _apart(func: Any, tensor: Tensor, rest: Any, given: dict[str, Any]) -> Any:
         dim = rest[1] if len(rest) > 1 else given.get("dim", 0)
         if isinstance(tensor.shape[dim], torch.SymInt):
             return pieces(tensor, _sym.sym_max((tensor.shape[dim] + count - 1) // count, 1), dim)
-    if func is Tensor.tolist and tensor.dim() == 1 and isinstance(tensor.shape[0], torch.SymInt):
-        return Grown(tensor, number=True)
+    if func is Tensor.tolist and tensor.dim() and isinstance(tensor.shape[0], torch.SymInt):
+        return numbers_of(tensor)
     return None
+
+
+def numbers_of(tensor: Tensor) -> Any:
+    """`tolist`; of several axes it gives lists, one after the other."""
+    if not tensor.dim() or not isinstance(tensor.shape[0], torch.SymInt):
+        return tensor.tolist()
+    if tensor.dim() == 1:
+        return Grown(tensor, number=True)
+    return Steps(tensor.shape[0], lambda place: numbers_of(torch.select(tensor, 0, place)))
 
 
 def _sections(tensor: Tensor, sizes: Grown, dim: int) -> Steps:
