@@ -98,6 +98,23 @@ CASES: list[tuple[Callable[..., Any], list[tuple[Tensor, ...]]]] = [
 ]
 
 
+def rows_in_parts(x: Tensor, mask: Tensor) -> Any:
+    chosen = x[mask]
+    return chosen.view(chosen.shape[0], 2, x.shape[1] // 2) + 1, chosen.unflatten(1, (2, -1)).mT
+
+
+def test_nothing_is_left_beside_another_size(tmp_path: Path) -> None:
+    model, path = Calls(rows_in_parts), tmp_path / "rows.onnx"
+    sizes = ({0: "n", 1: "k"}, {0: "n"})
+    onnxpert.export(model, (real(3, 4), whole(1, 0, 1).bool()), path, dynamic_shapes=(sizes,))
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [given.name for given in session.get_inputs()]
+    for given in ((real(2, 6), whole(0, 0).bool()), (real(2, 8), whole(1, 1).bool())):
+        got = session.run(None, dict(zip(names, [one.numpy() for one in given], strict=True)))
+        for one, want in zip(got, model(*given), strict=True):
+            np.testing.assert_allclose(one, want.numpy())
+
+
 class Calls(nn.Module):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()

@@ -348,7 +348,7 @@ class Emitter:
         if before is not None and shapes.equal(tuple(before), wanted):
             return origin
         target = self.ints(reshaping.target(before, wanted))
-        zeros_are_meant = reshaping.is_empty(wanted) and self.opset >= 14
+        zeros_are_meant = reshaping.means_zeros(wanted) and self.opset >= 14
         result = self.Reshape(origin, target, allowzero=1 if zeros_are_meant else None)
         return self.describe(result, wanted)
 

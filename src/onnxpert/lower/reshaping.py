@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from onnxpert.lower.symbols import Size, same
+from onnxpert.lower.symbols import Size, is_of_data, may_be_zero, same
 
 
 def origin(value: ir.Value) -> ir.Value:
@@ -20,23 +20,32 @@ def origin(value: ir.Value) -> ir.Value:
     return value
 
 
-def is_empty(sizes: Sequence[Size]) -> bool:
-    """Whether a size is known to be zero."""
-    return any(isinstance(size, int) and size == 0 for size in sizes)
+def means_zeros(wanted: Sequence[Size]) -> bool:
+    """Whether a 0 among the sizes is one that is meant: one is known, or several may be in a run."""
+    known = any(isinstance(size, int) and size == 0 for size in wanted)
+    return known or len(_vanishing(wanted)) > 1
+
+
+def _vanishing(wanted: Sequence[Size]) -> list[int]:
+    """The axes on which the data may leave nothing: Reshape finds no other size beside such a one."""
+    open_axes = [axis for axis, size in enumerate(wanted) if not isinstance(size, int)]
+    decided = [axis for axis in open_axes if len(open_axes) > 1 and is_of_data(wanted[axis])]
+    return [axis for axis in decided if may_be_zero(wanted[axis])]
 
 
 def target(before: Sequence[Size] | None, wanted: Sequence[Size]) -> list[Size]:
     """What to ask Reshape for: 0 where a size stays and -1 for one that follows from the rest."""
     asked = list(wanted)
-    if is_empty(wanted):  # a 0 that is meant cannot be told from one that keeps a size
+    if means_zeros(wanted):  # a 0 that is meant cannot be told from one that keeps a size
         return asked
     for axis, size in enumerate(wanted):
         kept = not isinstance(size, int) and before is not None and axis < len(before)
         if kept and before is not None and same(size, before[axis]):
             asked[axis] = 0
     open_axes = [axis for axis, size in enumerate(asked) if not isinstance(size, int)]
-    if open_axes:
-        asked[open_axes[0]] = -1
+    follows = _vanishing(wanted) or open_axes[:1]
+    if follows:
+        asked[follows[0]] = -1
     elif asked.count(0) == 1:
         # A size that ONNX Runtime cannot name is kept out of its plan of shared buffers, which
         # costs more in cold caches than it saves (a vision transformer: 4 %).

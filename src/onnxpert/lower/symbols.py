@@ -46,11 +46,14 @@ def is_static(*sizes: Size) -> bool:
     return all(isinstance(concrete(size), int) for size in sizes)
 
 
+def is_of_data(size: Size) -> bool:
+    """Whether the sizes of the inputs do not tell it."""
+    return isinstance(size, torch.SymInt) and not size.node.has_hint()
+
+
 def may_be_negative(place: Size) -> bool:
     """Of a number that only the data know; a place that sizes make is where the example has it."""
-    if not isinstance(place, torch.SymInt) or place.node.has_hint():
-        return False
-    return not statically_known_true(place >= 0)
+    return is_of_data(place) and not statically_known_true(place >= 0)
 
 
 def may_be_zero(size: Size) -> bool:
