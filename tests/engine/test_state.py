@@ -191,6 +191,41 @@ def test_what_it_cannot_carry_is_not_offered_again() -> None:
     assert finding.help.startswith("make the state an argument of forward")
 
 
+class Largest(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.best: torch.Tensor | None = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.best is None or x.max() > self.best:
+            self.best = x.max()
+        return x - self.best
+
+
+class Tables(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.zeros(0)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if len(self.table) < len(x):
+            self.table = torch.arange(len(x)).sqrt()
+        return x + self.table[: len(x)]
+
+
+def test_what_only_shows_after_another_input_is_state_too() -> None:
+    report = onnxpert.diagnose(Largest().eval(), (torch.randn(3),))
+    assert "STA305" in [finding.rule for finding in report.findings]
+    assert not report.ok
+
+
+def test_a_cache_that_only_saves_time_is_none(tmp_path: Path) -> None:
+    sizes = {"x": {0: "n"}}
+    assert onnxpert.export(
+        Tables().eval(), (torch.randn(3),), tmp_path / "m.onnx", dynamic_shapes=sizes
+    ).ok
+
+
 def test_a_number_that_nothing_depends_on_is_no_state(tmp_path: Path) -> None:
     path = tmp_path / "idle.onnx"
     onnxpert.export(Idle().eval(), (torch.randn(3),), path, state="io")

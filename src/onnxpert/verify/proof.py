@@ -47,6 +47,7 @@ from onnxpert.verify.wider import HALVES
 
 _MOST_TURNED = 6  # cases that take sides of their own, at other sizes too
 _ACROSS_SECONDS = 0.02  # of the model's, in cases that take a side where an assumption is broken
+_MOST_AFTER = 2  # cases that a model which changes is given before and after the example
 
 
 def prove(
@@ -140,6 +141,7 @@ class _Proof:
     turned: tuple[Case, ...] = ()  # with values that take sides which the example does not
     noted: set[str] = field(default_factory=set)  # cases of which it is known which sides they take
     drew: bool = False  # an answer that looked certain turned out to be a matter of luck
+    remembers: bool = False  # a call changed the answer to another input
 
     def verified(self) -> Verified:
         first = cases.example(self.inputs)
@@ -169,7 +171,7 @@ class _Proof:
             tuple(rows),
             sway=self.explanations.sway(),
             nondeterministic=character.nondeterministic or self.drew,
-            stateful=character.stateful,
+            stateful=character.stateful or self.remembers,
             exposed=self.inputs.loaded.exposed,
             location=self.explanations.chosen_at,
             made_equal=self.explanations.made_equal,
@@ -243,6 +245,7 @@ class _Proof:
             try:
                 outputs = self.reference.call(leaves)
                 tally.character = self._chance(tally.character, leaves, outputs)
+                self._remember(tally, leaves, outputs)
                 if self._has_tamer_values(case):
                     _refuse_new_nan(tally.character.outputs, outputs)
                 rows = self._rows(case, leaves, outputs, tally.character)
@@ -256,6 +259,16 @@ class _Proof:
             tally.done += 1
             return rows + refusals[:1]
         return refusals[:1]  # the other ways were only tried because of the first
+
+    def _remember(self, tally: _Tally, leaves: Sequence[Any], outputs: tuple[Output, ...]) -> None:
+        """What is kept of a call may only show after one with other values: a largest one so far."""
+        character = tally.character
+        is_settled = character.stateful or character.nondeterministic or self.remembers
+        if not character.changed or is_settled or len(tally.compared) >= _MOST_AFTER:
+            return
+        example = self.inputs.build(cases.example(self.inputs), self.seed)
+        calls = ((example, leaves, outputs), (leaves, example, character.outputs))
+        self.remembers = any(self.reference.remembers(*call) for call in calls)
 
     def _wishes_of_branches(self) -> list[cases.Wish]:
         """What takes the sides of branches that the example and the other sizes do not."""

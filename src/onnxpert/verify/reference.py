@@ -50,6 +50,7 @@ class Character:
     stateful: bool
     computed_in: str  # the coarsest dtype, "" when it could not be seen
     seconds: float  # that one call takes
+    changed: bool = False  # it is not what it was after a call
 
 
 class Reference:
@@ -180,7 +181,20 @@ class Reference:
                 varies = not stateful
         finally:
             self._state.restore()
-        return Character(first, varies, stateful, coarsest(watch.seen or self._dtypes()), took)
+        computed_in = coarsest(watch.seen or self._dtypes())
+        return Character(first, varies, stateful, computed_in, took, changed)
+
+    def remembers(
+        self, before: Sequence[Any], leaves: Sequence[Any], alone: tuple[Output, ...]
+    ) -> bool:
+        """Whether the answer, which is `alone` for a fresh model, is another one after a call `before`."""
+        try:
+            self._outputs(before, self._seed)
+            return not self._same(alone, self._outputs(leaves, self._seed))
+        except RefusedError:  # of two in a row: that no file does otherwise
+            return False
+        finally:
+            self._state.restore()
 
     def _is(self, one: tuple[Output, ...], two: tuple[Output, ...]) -> bool:
         return _kinds(one) == _kinds(two) and self._same(one, two)

@@ -1,4 +1,4 @@
-"""A second call that gives another result than the first."""
+"""A call whose result another call has changed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from onnxpert.diagnose.rule import rule
 def remembered_call(verified: Verified) -> Iterator[Hit]:
     """
     ## What it does
-    Calls the model twice on the same input. A different second answer that comes from something
-    the first call left behind is found here.
+    Calls the model twice on the same input, and after a call with another one. A different answer
+    that comes from something an earlier call left behind is found here.
 
     ## Why it matters
     An ONNX file has no memory: it would give the answer of the first call for ever.
@@ -60,7 +60,7 @@ def remembered_call(verified: Verified) -> Iterator[Hit]:
         cure = "make the state an argument of forward and return its new value"
         found = f"{cure}: it is no tensor or number that a module holds"
         yield Hit(
-            "a second call on the same input gives another result: the model keeps state",
+            "a call gives another result after another call: the model keeps state",
             at=verified.location,
             help=found if verified.exposed else f'export with state="io", or {cure}',
         )
