@@ -39,6 +39,14 @@ def test_a_partner_of_size_one_stays_one_and_all_else_varies(tmp_path: Path) -> 
     assert finding.message == "axis 1 of x keeps its size 1"
 
 
+def test_one_channel_keeps_no_batch_of_one_from_varying(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    exported(torch.nn.Conv1d(1, 2, 3).eval(), (torch.randn(1, 1, 9),), path)
+    ((batch, channels, _),) = dims(path)
+    assert isinstance(batch, str)
+    assert channels == 1
+
+
 def test_a_firm_wish_stays_firm(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     args = (torch.randn(5, 1), torch.randn(5, 4))

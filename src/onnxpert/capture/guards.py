@@ -94,8 +94,10 @@ def _line(sloc: Any) -> Location | None:
 
 
 def sizes_named(text: str, inputs: Iterable[tuple[str, Any]]) -> tuple[tuple[str, int], ...]:
-    """(input, axis) of the sizes whose symbols a message of torch's speaks of."""
-    words = set(re.findall(r"\bs\d+\b", text))
+    """(input, axis) of the sizes whose symbols a message of torch's speaks of: of those that it names
+    by themselves, if there are any, since a whole shape has more in it than what is wrong with it."""
+    alone = re.findall(r"\bs\d+\b", re.sub(r"\[[^]]*\]", "", text))
+    words = set(alone or re.findall(r"\bs\d+\b", text))
     return tuple(
         (name, axis)
         for name, value in inputs
