@@ -1,4 +1,4 @@
-"""Views whose sizes only the data know."""
+"""Views whose sizes only the data know, or that no border of axes is left of."""
 
 from __future__ import annotations
 
@@ -36,3 +36,18 @@ def test_what_is_no_one_piece_is_viewed_anew(tmp_path: Path) -> None:
         x, given = torch.randn(3, 3), torch.tensor(counts)
         (found,) = session.run(None, {"x": x.numpy(), "counts": given.numpy()})
         torch.testing.assert_close(torch.tensor(found), model(x, given), rtol=1e-4, atol=1e-4)
+
+
+def test_axes_that_share_no_border(tmp_path: Path) -> None:
+    def joined(x: Tensor) -> Tensor:
+        rows, columns = x.shape
+        return torch.cat([x] * 3, 1).view(3, rows * columns)
+
+    path = tmp_path / "m.onnx"
+    sizes = ({0: "rows", 1: "columns"},)
+    onnxpert.export(joined, (torch.randn(3, 2),), path, dynamic_shapes=sizes)
+    session = onnxruntime.InferenceSession(path)
+    for shape in ((1, 1), (5, 4), (2, 7)):
+        x = torch.randn(shape)
+        (found,) = session.run(None, {"x": x.numpy()})
+        torch.testing.assert_close(torch.tensor(found), joined(x))

@@ -64,7 +64,7 @@ def _reshaped(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
     if any(hint_of(size) is None for size in (*old, *sizes)):
         return _of_data(input, sizes, copies=copies)
     if not any(has_quotient(expression(size)) for size in (*old, *sizes)):
-        return NotImplemented
+        return _in_one_piece(input, sizes)
     new = _completed(sizes, old)
     if new is None:
         return NotImplemented
@@ -76,6 +76,20 @@ def _reshaped(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
     if strides is not None:
         return input.as_strided(new, strides, input.storage_offset())
     return input.new_empty(new) if copies else NotImplemented
+
+
+def _in_one_piece(input: Tensor, sizes: list[Any]) -> Any:
+    """A view of what is seen to lie in one piece, at as many elements: where old and new axes share
+    no border but the ends, torch would take for granted that they do."""
+    if all(isinstance(size, int) for size in input.shape):
+        return NotImplemented
+    whole, wanted = (sympy.Mul(*map(expression, shape)) for shape in (input.shape, sizes))
+    if sympy.expand(whole - wanted) != 0:
+        return NotImplemented
+    for stride, step in zip(input.stride(), _strides(input.shape), strict=True):
+        if sympy.expand(expression(stride) - expression(step)) != 0:
+            return NotImplemented
+    return input.as_strided(sizes, _strides(sizes), input.storage_offset())
 
 
 def _missing(old: Sequence[Any], sizes: Sequence[Any]) -> Any:
