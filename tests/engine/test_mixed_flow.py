@@ -55,6 +55,18 @@ def named_in_the_test(x: Tensor) -> Any:
     return x if count else -x
 
 
+def named_after_an_and(x: Tensor) -> Any:
+    total, kept = torch.zeros(()), [mean * 2 for row in x if (mean := row.mean()) > 0]
+    for row in x:
+        if row[0] > 0 and (mean := row.mean()) > -0.5 and (twice := mean * 2) < 3:
+            total = total + twice
+        elif row[1] > 1 or (least := row.min()) < -1:
+            total = total - 1
+        else:
+            total = total * least
+    return total, torch.stack(kept).sum() if kept else total
+
+
 def numbers_of_sizes(x: Tensor) -> Any:
     n = x.shape[0]
     most = float(x.max())
@@ -75,7 +87,9 @@ def thresholds(x: Tensor) -> Tensor:
 INPUTS = [torch.linspace(-2, 3, rows * 4).reshape(rows, 4) for rows in (1, 2, 3, 5, 7, 8, 13)]
 
 
-@pytest.mark.parametrize("function", [named_in_the_test, numbers_of_sizes, thresholds])
+@pytest.mark.parametrize(
+    "function", [named_in_the_test, named_after_an_and, numbers_of_sizes, thresholds]
+)
 def test_flow_as_people_write_it(function: Callable[[Tensor], Any], tmp_path: Path) -> None:
     torch.manual_seed(0)
     path = tmp_path / "m.onnx"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.capture.written.leaving import PREFIX, loaded
 
 
 class Naming(ast.NodeTransformer):
-    """Only where the value is worked out whatever else happens."""
+    """Where the value is worked out whatever else happens, and after an `and` or an `or`."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: Iterator[int]) -> None:
+        self._numbers = numbers
         self._named: list[ast.stmt] = []
 
     def function(self, node: ast.FunctionDef) -> None:
@@ -50,9 +52,23 @@ class Naming(ast.NodeTransformer):
         return ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        _check(node.values[1:])
+        """`a and (n := f()) > 0`: what comes after `a` is worked out in a branch."""
         node.values[0] = self.visit(node.values[0])
-        return node
+        if not any(map(_names, node.values[1:])):
+            return node
+        truth = f"{PREFIX}truth_{next(self._numbers)}"
+        self._named.append(_assigned(truth, node.values[0]))
+        for value in node.values[1:]:
+            outer, self._named = self._named, []
+            inner = self.visit(value)
+            side = [*self._named, _assigned(truth, inner)]
+            self._named = outer
+            asked: ast.expr = loaded(truth)
+            if isinstance(node.op, ast.Or):
+                asked = ast.UnaryOp(ast.Not(), asked)
+            branch = ast.copy_location(ast.If(asked, side, []), value)
+            self._named.append(ast.fix_missing_locations(branch))
+        return ast.copy_location(loaded(truth), node)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         _check([node.body, node.orelse])
@@ -74,6 +90,15 @@ class Naming(ast.NodeTransformer):
         return super().generic_visit(node)
 
 
+def _names(part: ast.AST) -> bool:
+    return any(isinstance(one, ast.NamedExpr) for one in ast.walk(part))
+
+
+def _assigned(name: str, value: ast.expr) -> ast.stmt:
+    made = ast.Assign([ast.Name(name, ast.Store())], value)
+    return ast.fix_missing_locations(ast.copy_location(made, value))
+
+
 def _check(parts: Sequence[ast.AST]) -> None:
-    if any(isinstance(one, ast.NamedExpr) for part in parts for one in ast.walk(part)):
+    if any(map(_names, parts)):
         raise UnwritableError("a name is given to a value that is not always worked out")

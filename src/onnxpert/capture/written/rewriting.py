@@ -90,8 +90,8 @@ def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
     numbers = iter(range(10**9))
     function.decorator_list = []
     Matching(numbers).visit(function)
-    Naming().function(function)
     Comprehensions(numbers).visit(function)
+    Naming(numbers).function(function)
     Flowing(numbers).function(function)
     return ast.fix_missing_locations(function)
 
