@@ -31,3 +31,18 @@ def test_what_holds_at_the_example_and_not_there_is_crossed() -> None:
 def test_what_does_not_hold_at_the_example_either_is_of_another_side() -> None:
     assert not _crossed(sympy.Gt(N, 256))
     assert not _crossed(sympy.Ne(N, sympy.Min(256, N), evaluate=False))
+
+
+def test_what_roundings_decide_within_they_decide_beyond() -> None:
+    condition = sympy.Lt(N, 20)
+    boundary = Boundary({}, Guard("told", ("n",), None), condition, str(condition))
+    within, beyond = (Row(f"n={size}", "y", {"n": size}, Verdict.FAIL) for size in (13, 24))
+    example = Row("example", "y", {"n": 12}, Verdict.PASS)
+    lowered: Any = SimpleNamespace(boundaries=(boundary,))
+    for rows, sway, found in (
+        ((example, within, beyond), 1.0, []),
+        ((example, within, beyond), None, ["n=24"]),
+        ((example, beyond, within), 1.0, ["n=24"]),
+    ):
+        verified = Verified(rows, sway=sway)
+        assert [one.row.case for one in crossings(lowered, verified)] == found

@@ -10,7 +10,8 @@ import torch
 from onnx import TensorProto, helper
 
 import onnxpert
-from onnxpert.core.types import Choice, Severity
+from onnxpert.core.types import Choice, Row, Severity, Verdict, Verified
+from onnxpert.diagnose import diagnose
 from onnxpert.verify.digits import Digits
 from onnxpert.verify.settling import Settling
 
@@ -150,6 +151,21 @@ def test_an_order_by_rounding_is_proven_with_a_warning(tmp_path: Path, branched:
     assert not [each for each in report.findings if each.blocks]
     (found,) = [each for each in report.findings if each.rule == "NUM707"]
     assert found.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("case", "severity"),
+    [
+        ("example", Severity.WARNING),
+        ("example 2", Severity.WARNING),
+        ("other values", Severity.INFO),
+        ("example, batch=7", Severity.INFO),
+    ],
+)
+def test_values_that_the_proof_made_up_are_no_reason_to_warn(case: str, severity: Severity) -> None:
+    row = Row(case, "y", {}, Verdict.PASS, choices=(Choice.ROUNDING,))
+    (found,) = diagnose(Verified((row,)))
+    assert (found.rule, found.severity) == ("NUM707", severity)
 
 
 @pytest.mark.parametrize("branched", [False, True])

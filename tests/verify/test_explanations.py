@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -165,3 +166,29 @@ def test_a_model_that_its_last_digits_decide_is_not_proven(load: Any, steep: Pat
     assert not verified.proven
     assert verified.rows[0].verdict is Verdict.FAIL
     assert verified.sway is not None
+
+
+class Picked(nn.Module):
+    """As many as the last digits say."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[(x / 7 * 1e8).sin() > 0]
+
+
+def test_last_digits_that_decide_how_many_there_are(load: Any, write: Any) -> None:
+    node = helper.make_node
+    nodes = [
+        node("Mul", ["x", "seventh"], ["part"]),
+        node("Mul", ["part", "many"], ["large"]),
+        node("Sin", ["large"], ["digits"]),
+        node("Greater", ["digits", "nothing"], ["taken"]),
+        node("Compress", ["x", "taken"], ["y"]),
+    ]
+    numbers = {"seventh": 1 / 7, "many": 1e8, "nothing": 0.0}
+    weights = {name: torch.tensor(number) for name, number in numbers.items()}
+    dims = {"x": (torch.float32, [64])}
+    path = write(nodes, dims, {"y": (torch.float32, ["taken"])}, weights=weights)
+    x = 10 * torch.rand(64, generator=torch.Generator().manual_seed(0))
+    verified = verify(load(Picked(), x=x), path, ORT)
+    assert not verified.proven
+    assert verified.sway == math.inf

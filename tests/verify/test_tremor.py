@@ -43,3 +43,10 @@ def test_more_elements_than_are_drawn() -> None:
     with Tremor(0):
         moved = x + 0
     assert 0.6 < float((moved != x).float().mean()) < 0.7
+
+
+def test_whole_numbers_stay_whole() -> None:
+    x = torch.linspace(0.5, 9.5, 10)
+    with Tremor(0):
+        made = [x.floor(), x.ceil(), x.round(), x.trunc()]
+    assert all(torch.equal(one, one.round()) for one in made)

@@ -53,7 +53,8 @@ def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
     which passed, and the first: up to there the model does what it did.
 
     What does not hold at the example either belongs to another side of a branch, unless it is that
-    a size is not 1: a trace never sees that one."""
+    a size is not 1: a trace never sees that one. Where a model's roundings decide at sizes that break
+    no assumption, they do so beyond too, and a failure there tells nothing."""
     example = verified.rows[0].sizes if verified.rows else {}
     held = [
         boundary
@@ -74,6 +75,8 @@ def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
             if beyond:
                 first = min(beyond, key=unlikelihood)
                 yield Crossed(first, row, first.guard.expr)
+            elif verified.sway is not None and not row.choices:
+                return
 
 
 def asked_for(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:

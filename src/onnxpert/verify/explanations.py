@@ -5,6 +5,7 @@ has failed that nothing explains, the rest is no longer asked about: the file is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -20,7 +21,7 @@ from onnxpert.verify.file import Dims
 from onnxpert.verify.inputs import Case, Inputs
 from onnxpert.verify.noise import within_noise
 from onnxpert.verify.reference import Output, Reference, RefusedError
-from onnxpert.verify.roundings import finite, sway
+from onnxpert.verify.roundings import TURNS, finite, sway
 from onnxpert.verify.sizes import evaluate
 from onnxpert.verify.values import Values
 from onnxpert.verify.wider import distances, widened, widened_leaves
@@ -103,7 +104,7 @@ class Explanations:
         ]
         if left and not self.is_missing:
             index = left[0]
-            if steady and rows[index].max_abs is not None and _is_floating(at.want[index]):
+            if steady and _is_floating(at.want[index]):
                 self._first = at.want[index], to_tensor(at.got[index]), index, shaken
             self._give_up(at)
         return rows
@@ -219,11 +220,18 @@ def _swayed(left: Left | None) -> float | None:
     if left is None:
         return None
     want, answer, index, shaken = left
+    if answer.dtype != want.dtype:
+        return None
 
     def draw(turn: int) -> torch.Tensor | None:
         outputs = shaken(turn)
         return None if outputs is None else outputs[index]
 
+    drawn = [one for one in map(draw, range(TURNS)) if one is not None]
+    if drawn and all(one.shape != want.shape for one in drawn):
+        return math.inf  # they decide even how many there are
+    if answer.shape != want.shape:
+        return None
     found = sway(want, answer, draw) if finite((want, answer)) else None
     return found.allowed / 2 if found is not None and found.is_within else None
 

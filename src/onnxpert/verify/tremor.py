@@ -15,10 +15,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 _ROUNDINGS = 4  # of a sum: each of its terms has one of its own
 _DRAWN = 1_000_003  # a prime: no size goes round with it
+_WHOLE = {"aten::floor", "aten::ceil", "aten::round", "aten::trunc"}  # the same in every library
 
 
 class Tremor(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Moves every result by a few roundings, up or down.
+    """Moves every result by a few roundings, up or down, unless it is whole numbers.
 
     To draw for each element takes longer than the model: the same draws serve all results, each from
     a place of its own."""
@@ -36,6 +37,8 @@ class Tremor(TorchDispatchMode):  # type: ignore[no-untyped-call]
         out = func(*args, **(kwargs or {}))
         moves = isinstance(out, torch.Tensor) and out.is_floating_point() and args
         if not moves or func.is_view or func._schema.is_mutable or out.is_quantized:
+            return out
+        if func._schema.name in _WHOLE:
             return out
         return out * self._drawn(out.dtype, out.numel()).view(out.shape).to(out.device)
 

@@ -90,7 +90,8 @@ class Verified:
     text: Location | None = None  # where the model writes a number of the data's in words
     branches: tuple[BranchTaken, ...] = ()
     refused_by: str = ""  # the target that did, where it stands in for another
-    # How far its own roundings move the model, where they move it as far as the file is off.
+    # How far its own roundings move the model, where they move it as far as the file is off; infinite
+    # where they decide about a shape.
     sway: float | None = None
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import Choice, Hit, Severity, Verdict, Verified
+from onnxpert.core.types import Choice, Hit, Row, Severity, Verdict, Verified
 from onnxpert.diagnose.rule import rule
 
 
@@ -23,6 +23,7 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
     yet: there they may differ in their last digit, which is another one with every library that adds
     up in another order. What such digits decide is no error, but whoever compares the file with torch
     sees other elements named: the model is given the file's digits, and everything else must be equal.
+    That is worth a warning at your own example; at values that the proof made up it is a remark.
     Where rounding alone makes them equal, the finding says so: then the model in double precision takes
     other ones than itself in single precision, and torch on another processor may do so too.
 
@@ -73,12 +74,14 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
     equal = any(Choice.ORDER in row.choices for row in rows)
     near = any(Choice.ROUNDING in row.choices for row in rows)
     if rows and not failed:
+        own = any(_is_given(row) for row in rows)
         yield Hit(
             f"in {names}, {_WHAT[equal, near]}",
             at=verified.location,
             help="is it the same to you which are taken? All that follows from it is proven; if not, "
             "sort with stable=True, or give them scores that differ",
-            severity=Severity.WARNING,
+            severity=Severity.WARNING if own else Severity.INFO,
+            notes=() if own else (_INVENTED.format(rows[0].case),),
         )
     elif equal and all(row.choices for row in failed):
         yield Hit(
@@ -90,6 +93,12 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
         )
 
 
+def _is_given(row: Row) -> bool:
+    """Whether the values are the user's: those of the example, or of a further one."""
+    return row.case == "example" or row.case.startswith("example ")
+
+
+_INVENTED = "so at {}, with values that the proof made up; at your own nothing of the kind decides"
 _MADE = "rounding makes them equal: in double precision the model itself takes other ones"
 _EQUAL = "the first of several equal elements is named, which torch need not do"
 _NEAR = "the last digits of nearly equal values decide, which every library rounds its own way"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from onnxpert.core.types import Hit, Severity, Verdict, Verified
@@ -71,12 +72,14 @@ def amplified_rounding(verified: Verified) -> Iterator[Hit]:
     if verified.sway is None or (found is not None and found.by_rounding):  # said of the order
         return
     failed = next(row for row in verified.rows if row.verdict is Verdict.FAIL and not row.choices)
+    is_shape = math.isinf(verified.sway)
+    deed = "change the shape of the model's own" if is_shape else "move the model's own"
+    far = "" if is_shape else f" by {verified.sway:.2g}"
     yield Hit(
-        f"other last digits move the model's own {failed.output} by {verified.sway:.2g}, so that no "
-        "file can be told right from wrong",
+        f"other last digits {deed} {failed.output}{far}, so that no file can be told right from wrong",
         at=found.location if found else verified.location,
         help="export with trained weights, or in float64",
-        notes=(f"the file differs at {failed.case} by {failed.max_abs:.2g}",)
-        if failed.max_abs is not None
-        else (),
+        notes=(f"the file differs at {failed.case}: {failed.detail}",)
+        if failed.max_abs is None
+        else (f"the file differs at {failed.case} by {failed.max_abs:.2g}",),
     )
