@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -10,9 +11,12 @@ import torch
 from onnx import TensorProto, helper
 
 import onnxpert
-from onnxpert.core.types import Choice, Row, Severity, Verdict, Verified
+from onnxpert import targets
+from onnxpert.core.types import Choice, Row, Severity, Verdict, Verified, replace
 from onnxpert.diagnose import diagnose
-from onnxpert.verify.digits import Digits
+from onnxpert.targets.target import Run
+from onnxpert.verify.choosing import settlings
+from onnxpert.verify.digits import Digits, deciding
 from onnxpert.verify.settling import Settling
 
 NEAR = torch.tensor([3.0, 1.0, 3.0000002, 2.0])
@@ -197,3 +201,33 @@ def test_what_is_behind_a_branch_has_the_digits_of_the_file(tmp_path: Path) -> N
     report = onnxpert.export(Sums().eval(), (torch.ones(1, 4096),), tmp_path / "sums.onnx")
     example = [row for row in report.verified if row.case == "example"]
     assert [Choice.ROUNDING in row.choices for row in example] == [True]
+
+
+def test_a_file_is_opened_once_for_what_decides_in_it(tmp_path: Path) -> None:
+    ort = targets.find("ort-cpu")
+    opened: list[Path] = []
+
+    def counted(path: Path) -> Run:
+        opened.append(path)
+        return ort.open(path)
+
+    values = deciding(_file(tmp_path / "m.onnx", 1), replace(ort, open=counted))
+    assert not opened
+    x, more = _given()
+    for scale in (1, 2):
+        (scores,) = values({"x": (scale * x).numpy(), "more": more.numpy()})
+        assert torch.equal(scores, scale * x + more.sum(1))
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize(
+    ("likely", "lends"), [((), False), ((Choice.ORDER,), False), ((Choice.ROUNDING,), True)]
+)
+def test_what_explained_one_case_is_tried_first_at_the_next(
+    likely: tuple[Choice, ...], lends: bool
+) -> None:
+    reference: Any = None
+    first = next(settlings(reference, (), lambda _: [NEAR - 1e-6], {}, likely=likely))
+    with first:
+        NEAR.clone().topk(2)
+    assert (Choice.ROUNDING in first.made) is lends

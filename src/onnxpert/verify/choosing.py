@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,9 +26,15 @@ def settlings(
     leaves: Sequence[Any],
     deciding: Callable[[Mapping[str, Array]], Sequence[torch.Tensor]],
     feeds: Mapping[str, Array],
+    *,
+    likely: Collection[Choice] = (),
 ) -> Iterator[Settling]:
     """First among equals, then what roundings decide, then both; at last as far as roundings move
-    what decides in the model itself, which is asked only if nothing less explains the file."""
+    what decides in the model itself, which is asked only if nothing less explains the file.
+
+    `likely`: what explained another case, tried at once if digits did."""
+    if Choice.ROUNDING in likely:
+        yield Settling(Digits(deciding(feeds)), equals=Choice.ORDER in likely)
     equals = Settling()
     yield equals
     values = deciding(feeds)

@@ -3,22 +3,24 @@
 Sums of the same numbers in another order end in other digits. Where a model sorts, compares or rounds
 such values, those digits decide what is taken, and everything that follows. So the model is run once
 more, and whatever decides there is given the digits it has in the file, as long as no value moves by
-more than a rounding, or than roundings before it move it in the model itself. What it then gives is as much its answer as what it gave before, and nothing else
-may differ. The operators are those below autograd of torch 2.13 and 2.15."""
+more than a rounding, or than roundings before it move it in the model itself. What it then gives is as
+much its answer as what it gave before, and nothing else may differ. The operators are those below
+autograd of torch 2.13 and 2.15."""
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
 from onnxpert.core.tolerance import tolerance
 from onnxpert.targets.target import Array, Target
 from onnxpert.verify.arrays import dtype_name, to_tensor
-from onnxpert.verify.divergence import run_with_outputs
+from onnxpert.verify.divergence import with_outputs
 from onnxpert.verify.exposing import exposed
 from onnxpert.verify.file import read
 
@@ -125,22 +127,48 @@ def _near(one: torch.Tensor, other: torch.Tensor, moves: float) -> torch.Tensor:
     return (one == other) | ((one - other).abs() <= most)
 
 
-def deciding(path: Path, target: Target, feeds: Mapping[str, Array]) -> list[torch.Tensor]:
-    """The values of a file that decide something, with these inputs; none where it has no such."""
+Inner: TypeAlias = Callable[[Mapping[str, Array]], list[torch.Tensor]]
+
+
+def deciding(path: Path, target: Target) -> Inner:
+    """What gives the values of a file that decide something, by its inputs; none where it has no such.
+
+    The file is opened for them once, and only if they are asked for: each case of a proof may ask."""
+
+    @functools.cache
+    def opened() -> Inner:
+        try:
+            return _opened(path, target)
+        except Exception:  # each runtime has its own kinds; some give no inner values
+            logger.debug("the file does not open with more outputs", exc_info=True)
+            return lambda _: []
+
+    def values(feeds: Mapping[str, Array]) -> list[torch.Tensor]:
+        try:
+            return opened()(feeds)
+        except Exception:  # as above
+            logger.debug("the file does not run with more outputs", exc_info=True)
+            return []
+
+    return values
+
+
+def _opened(path: Path, target: Target) -> Inner:
     model = read(path)
     outer = {name for node in model.graph.node for name in node.output}
-    try:
-        names = exposed(model, _decisive)
-        if not names:
-            return []
-        answers = run_with_outputs(model, names, path, target, feeds)
-    except Exception:  # each runtime has its own kinds; some give no inner values
-        logger.debug("the file does not run with more outputs", exc_info=True)
-        return []
-    return [
-        to_tensor(answers[name]) if name in outer else _narrow(to_tensor(answers[name]))
-        for name in names
-    ]
+    names = exposed(model, _decisive)
+    if not names:
+        return lambda _: []
+    run = with_outputs(model, names, path, target)
+
+    def values(feeds: Mapping[str, Array]) -> list[torch.Tensor]:
+        answers = run(feeds)
+        return [
+            to_tensor(answers[name]) if name in outer else _narrow(to_tensor(answers[name]))
+            for name in names
+        ]
+
+    return values
 
 
 def _decisive(node: onnx.NodeProto) -> Sequence[str]:

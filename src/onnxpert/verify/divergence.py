@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +111,7 @@ def localise(
     known = ((name, value) for name, value in values if name in producers)
     for batch in _batches(known):
         try:
-            answers = run_with_outputs(model, [name for name, _ in batch], path, target, feeds)
+            answers = with_outputs(model, [name for name, _ in batch], path, target)(feeds)
         except Exception:  # the runtime fails in the middle, and the proof already says where
             logger.debug("the file does not run with more outputs", exc_info=True)
             return None
@@ -170,14 +170,11 @@ def _batches(
         yield batch
 
 
-def run_with_outputs(
-    model: onnx.ModelProto,
-    names: Sequence[str],
-    path: Path,
-    target: Target,
-    feeds: Mapping[str, Array],
-) -> dict[str, Array]:
-    """The file with more outputs, written beside it: its weights are found there, and only there."""
+def with_outputs(
+    model: onnx.ModelProto, names: Sequence[str], path: Path, target: Target
+) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
+    """The file with more outputs, opened: it is written beside it, as its weights are found there, and
+    only there."""
     import onnx
 
     probe = onnx.ModelProto()
@@ -186,13 +183,14 @@ def run_with_outputs(
     for name in names:
         if name not in present:
             probe.graph.output.add(name=name)
+    outputs = [value.name for value in probe.graph.output]
     with tempfile.NamedTemporaryFile(
         dir=path.parent, prefix=f".{path.name}.probe-", suffix=".onnx"
     ) as file:
         file.write(probe.SerializeToString())
         file.flush()
-        answers = target.open(Path(file.name))(feeds)
-    return dict(zip((value.name for value in probe.graph.output), answers, strict=True))
+        run = target.open(Path(file.name))
+    return lambda feeds: dict(zip(outputs, run(feeds), strict=True))
 
 
 def _axis_of(node: onnx.NodeProto) -> int:

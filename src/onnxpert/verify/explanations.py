@@ -77,6 +77,7 @@ class Explanations:
     is_missing: bool = False  # something failed that has none
     is_over: bool = False  # there will be another file
     _first: Left | None = None  # what that was
+    _made: tuple[Choice, ...] = ()  # what explained the last case
 
     def explained(self, rows: list[Row], at: Compared, steady: bool) -> list[Row]:
         """The rows of a case, those that fail looked at again; `steady`: the model always gives the
@@ -178,7 +179,9 @@ class Explanations:
     def _by_choice(self, rows: list[Row], at: Compared) -> list[Row]:
         """Looked at again beside the model that was told what to choose."""
         feeds = self.inputs.feeds(at.leaves)
-        for settling in settlings(self.reference, at.leaves, self.deciding, feeds):
+        invented = at.case.values is not Values.EXAMPLE
+        likely = self._made if invented else ()  # at the user's own values it counts which it was
+        for settling in settlings(self.reference, at.leaves, self.deciding, feeds, likely=likely):
             try:
                 want, made = self.reference.settled(at.leaves, settling=settling)
             except RefusedError:
@@ -189,7 +192,7 @@ class Explanations:
             again = [at.judge(index, *pair) for index, pair in pairs]
             if not _failed(again):  # one choice holds for all outputs
                 self.chosen_at = self.chosen_at or settling.place
-                invented = at.case.values is not Values.EXAMPLE
+                self._made = made
                 judged = settled_rows(
                     rows, again, made, allowed=self.undetermined, invented=invented
                 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -82,7 +81,7 @@ def prove(
             inputs,
             tuple(file.shapes.values()),
             reference,
-            functools.partial(deciding, path, target),
+            deciding(path, target),
             seed,
             undetermined,
             allowance,
