@@ -284,6 +284,36 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ),
         ("k = (x > 0).sum(1)\nreturn x * k.tolist().count(4)", ""),  # a list of numbers
         ("k = x.argmax(1)\nreturn x if 3 in k else -x", "(k == 3).any()"),
+        (
+            "import bisect\nknots = [-1.0, 0.0, 2.5]\nreturn x * bisect.bisect(knots, x.sum())",
+            "(~(torch.tensor(knots) > x.sum())).sum()",
+        ),
+        (
+            "odd, k = (1, 3, 5, 7), x.sum(0).argmax()\nreturn x if k in odd else -x",
+            "(torch.tensor(odd) == k).any()",
+        ),
+    ],
+    "order-with-torch": [
+        (
+            "rows = [(r.sum(), i, r) for i, r in enumerate(x)]\nrows.sort(key=lambda c: c[0])\nreturn rows[0][2]",
+            "order = torch.stack([c[0] for c in rows]).argsort(stable=True)",
+        ),
+        (
+            "rows = sorted([*x], key=lambda r: r.sum(), reverse=True)[:1]\nreturn rows[0]",
+            "rows = list(torch.stack([*x])[order][:1])",
+        ),
+        (
+            "best = max(list(x), key=lambda r: r.abs().max())\nreturn x - best",
+            "best = torch.stack(list(x))[place]",
+        ),
+        ("rows = sorted([2, 1], key=lambda r: -r)\nreturn x * rows[0]", ""),  # numbers of Python's
+    ],
+    "look-up-in-a-tensor": [
+        (
+            "gains, k = [0.5, 1.5, 2.0], x.sum(0).argmax() % 3\nreturn x * gains[k]",
+            "x * torch.tensor(gains)[k]",
+        ),
+        ("gains, k = [0.5, 1.5], int(x.sum() > 0)\nreturn x * gains[k]", ""),  # Python's number
     ],
     "register-results": [("return Result(self.fc(x))", "torch.export.register_dataclass(Result)")],
     "branch-instead-of-raising": [
@@ -420,6 +450,17 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("h = torch.zeros(2, 8)\nreturn x + h", "torch.zeros(x.shape[0], 8)"),
     ],
     "compute-with-torch-arrays": [
+        (
+            "return torch.from_numpy(np.maximum(0.5, np.minimum(x.numpy(), 1)))",
+            "return torch.clamp(torch.clamp(x, max=1), min=0.5)",
+        ),
+        (
+            (
+                "a = x.numpy()\nm, q = np.median(a, axis=1), np.percentile(a, 75, axis=1)\n"
+                "return x + torch.from_numpy(q - m)[:, None]"
+            ),
+            "m, q = torch.quantile(a, 0.5, dim=1), torch.quantile(a, 75 / 100, dim=1)",
+        ),
         (
             "order = np.argsort(x[0].numpy(), kind='stable')\nreturn x[:, torch.from_numpy(order)]",
             "order = torch.argsort(x[0], stable=True)",

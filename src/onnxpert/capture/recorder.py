@@ -31,6 +31,7 @@ from onnxpert.capture.places import user_frames
 from onnxpert.capture.quantised.calls import Quantisation
 from onnxpert.capture.reasoning import Frugal
 from onnxpert.capture.uniform import Uniform
+from onnxpert.core import deadline
 from onnxpert.core.bodies import is_custom
 from onnxpert.core.source import location
 from onnxpert.core.storages import storage
@@ -149,6 +150,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
+        deadline.check()
         kwargs = kwargs or {}
         if isinstance(func, HigherOrderOperator):
             return self._higher(func, args, kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from collections import Counter
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from onnxpert.core import deadline
 from onnxpert.core.errors import UsageError
 from onnxpert.core.source import ownership
 from onnxpert.core.types import Safety, Severity, replace
@@ -43,8 +45,15 @@ from onnxpert.report import Report
 
 _GENERATIONS = 4
 _MANY = 64  # draws of values, before a change is offered
-_PATIENCE = 60.0  # seconds, to find out what could be left out of a change
-_ELSE = "it computes something else at other values"
+# Seconds of this thread's: for the search of a change, for one rehearsal in it, for the proof after it.
+_SEARCH, _REHEARSAL, _PROOF = 40.0, 15.0, 20.0
+_LATE = (
+    f"the search for changes was ended after {_SEARCH:.0f} s: a longer one might find a better one"
+)
+_UNAIDED = "no codemod makes onnxpert follow it"
+_LONG = "an export takes too long"
+_UNLIKE = "the model does not run as before"
+_ELSE = f"{_UNLIKE}: it computes something else at other values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ class Fixed:
 
     @property
     def exit_code(self) -> int:
-        return 0 if self.diff or self.before.ok else 1
+        return 0 if self.diff or self.before.ok or self.plain else 1
 
 
 def fix(
@@ -85,6 +94,7 @@ def fix(
 
 
 def _fixed(job: Job, consent: bool, clock: Clock) -> Fixed:
+    until = time.thread_time() + _SEARCH
     with clock.stage("read"):
         found = _own_files(job.source, job.load())
         contents = {path: files.read(path).content for path in found}
@@ -96,20 +106,27 @@ def _fixed(job: Job, consent: bool, clock: Clock) -> Fixed:
     with clock.stage("diagnose"):
         as_it_is = job.tried(contents)
         goal = _Score.of(job.load()).told(as_it_is.report)
-        search = _Search(job, contents, as_it_is, goal, consent)
+        search = _Search(job, contents, as_it_is, goal, consent, until)
     with clock.stage("rewrite") as notes:
         sound = search.sound()
         kept = search.useful(sound)
         notes.append(", ".join(each.name for each in kept))
     with clock.stage("prove"):
-        fixed = search.proven(kept)
-        if fixed.plain or kept == sound:
-            return fixed
-        # torch may follow a model and yet write a constant where there should be none
-        if (fixed.diff or fixed.before.ok) and not search.is_traced(sound):
-            return fixed
-        whole = search.proven(sound)
-        return whole if whole.plain or not (fixed.diff or fixed.before.ok) else fixed
+        fixed = _proven(search, sound, kept)
+    # What torch takes by itself has nothing left to be found.
+    late = (_LATE,) if search.is_late and not fixed.plain else ()
+    return replace(fixed, notes=(*fixed.notes, *late))  # type: ignore[no-any-return]
+
+
+def _proven(search: _Search, sound: list[Codemod], kept: list[Codemod]) -> Fixed:
+    fixed = search.proven(kept)
+    if fixed.plain or kept == sound:
+        return fixed
+    # torch may follow a model and yet write a constant where there should be none
+    if (fixed.diff or fixed.before.ok) and not search.is_traced(sound):
+        return fixed
+    whole = search.proven(sound)
+    return whole if whole.plain or not (fixed.diff or fixed.before.ok) else fixed
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -150,15 +167,25 @@ class _Search:
     as_it_is: Tried
     goal: _Score  # of the model as it is
     consent: bool = False
+    until: float = math.inf  # of this thread's time
     # By the texts of the files: what onnxpert had to say of those that neither it nor torch takes.
     _hopeless: dict[tuple[str, ...], Report] = field(default_factory=dict)
+    _made: dict[tuple[Any, ...], Contents] = field(default_factory=dict)
+
+    @property
+    def is_late(self) -> bool:
+        return time.thread_time() > self.until
 
     @property
     def before(self) -> Report:
         return self.as_it_is.report
 
     def files(self, chosen: Sequence[Codemod]) -> Contents:
-        return rewritten(self.contents, chosen, self.job.look)
+        """Those that these make of the user's. Raises whatever a broken file raises when it is run."""
+        key = tuple((each.name, each.only) for each in chosen)
+        if key not in self._made:
+            self._made[key] = rewritten(self.contents, chosen, self.job.look)
+        return self._made[key]
 
     def baseline(self, chosen: Sequence[Codemod]) -> Contents:
         """What the result is compared with: the model as it is, but for what was consented to."""
@@ -175,6 +202,8 @@ class _Search:
             return keeps([*found, each])
 
         def keeps(chosen: Sequence[Codemod]) -> bool:
+            if self.is_late:
+                return False
             try:
                 files = self.files(chosen)
                 if files == self.files(found):  # what has no work yet waits for another
@@ -188,7 +217,7 @@ class _Search:
             tried = {each.name for each in (*found, *refused)}
             more = {each.name: each for each in self._applicable(found, refused)}
             new = [each for name, each in more.items() if name not in tried and self._wants(each)]
-            if not new:
+            if not new or self.is_late:
                 break
             for each in new:
                 if alone(each):
@@ -215,13 +244,14 @@ class _Search:
     def useful(self, sound: list[Codemod]) -> list[Codemod]:
         """What is left when everything goes that changes nothing for the better."""
         best = self._score(sound, self.goal) if sound else self.goal
-        if best <= self.goal:
-            return []
-        until = time.monotonic() + _PATIENCE
+        if best <= self.goal:  # one of them may be in the way of the others
+            tries = (self._without(sound, each) for each in reversed(sound) if not self.is_late)
+            scored = ((rest, self._score(rest, self.goal)) for rest in tries if rest)
+            sound, best = next((one for one in scored if one[1] > self.goal), ([], self.goal))
         for each in list(reversed(sound)):
-            if time.monotonic() > until:
+            if self.is_late:
                 break
-            without = [other for other in sound if other is not each]
+            without = self._without(sound, each)
             if self.files(without) == self.files(sound):  # another one has done its work
                 sound = without
                 continue
@@ -232,6 +262,10 @@ class _Search:
             if score >= best:
                 sound, best = without, score
         return sound
+
+    @staticmethod
+    def _without(chosen: Sequence[Codemod], one: Codemod) -> list[Codemod]:
+        return [each for each in chosen if each is not one]
 
     def _taken(self, chosen: list[Codemod]) -> int:
         return values_taken(self.job.load(self.files(chosen)))
@@ -250,8 +284,10 @@ class _Search:
                 return score
             # A proof costs most of a rehearsal; without it, what only it finds would seem to be cured.
             proof = any(finding.rule.startswith("NUM") for finding in self.before.findings)
-            report = pipeline.rehearse(self.job.request(prepared, verify=proof))
-            if not report.ok and not score.traced:
+            with deadline.at_most(_REHEARSAL):
+                report = pipeline.rehearse(self.job.request(prepared, verify=proof))
+                cut = deadline.is_over()
+            if not (report.ok or score.traced or cut):
                 self._hopeless[tuple(self.files(chosen).values())] = report
             return score.told(report)
 
@@ -261,16 +297,23 @@ class _Search:
             return Fixed(self.before, None, plain=plain, notes=notes)
         new = self.files(kept)
         hopeless = self._hopeless.get(tuple(new.values()))
-        if hopeless is not None or not self._computes_the_same(kept):
-            known, refusal = ([hopeless], "") if hopeless else ([], _ELSE)
-            return self._not_offered(kept, refusal, known)
-        tried = self.job.tried(new, self.job.request(self.job.load(self.baseline(kept))))
+        if hopeless is not None:
+            return self._not_offered(kept, "", [hopeless])
+        if not self._computes_the_same(kept):
+            fewer = (self._without(kept, each) for each in reversed(kept))
+            sound = next((each for each in fewer if each and self._computes_the_same(each)), None)
+            return self.proven(sound) if sound else self._not_offered(kept, _ELSE, [])
+        with deadline.at_most(max(_PROOF, _PROOF + self.until - time.thread_time())):
+            tried = self.job.tried(new, self.job.request(self.job.load(self.baseline(kept))))
+            cut = deadline.is_over()
         refusal = self._refusal(new)
         if refusal and self._refusal(self.contents):
             refusal = ""  # it never ran
+        if cut and not (tried.proven or tried.plain):
+            return self._not_offered(kept, _LONG, [])
         if refusal or not (tried.proven or tried.plain):
             ours = [each for each in (tried.report, tried.against) if each is not None]
-            return self._not_offered(kept, refusal, ours)
+            return self._not_offered(kept, refusal and f"{_UNLIKE}: {refusal}", ours)
         left = () if tried.report.ok else ("onnxpert still has something to say, see its findings",)
         return Fixed(
             before=self._with_diffs(tried.report, kept),
@@ -321,6 +364,10 @@ class _Search:
             return (
                 "nothing to mend for onnxpert, which exports the model as it is; "
                 "no codemod makes torch.export follow it"
+            )
+        if self.as_it_is.plain:
+            return (
+                "nothing to mend for torch.onnx.export, which takes the model as it is; " + _UNAIDED
             )
         return "no codemod helps here: see the findings for what to change by hand"
 

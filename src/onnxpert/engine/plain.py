@@ -29,6 +29,7 @@ _TAKING = frozenset(
     {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__"}
 )
 _DRAWN = 12  # other orders of the example's values
+_WEIGHED = (-1.0, 3.0)  # times the weights: other sides of what is asked of results
 
 
 def traced(prepared: Prepared) -> bool:
@@ -123,19 +124,45 @@ def files_run(prepared: Prepared) -> Iterable[str]:
 
 
 def outcomes(prepared: Prepared, drawn: int = _DRAWN) -> list[list[Any] | None]:
-    """What a model gives at the example, at multiples of it, at other sizes and at so many draws of
-    other values; None: it refuses."""
+    """What a model gives at the example, at multiples of it, at other sizes, at so many draws of
+    other values, and at a few with other weights; None: it refuses."""
     import torch
 
-    found: list[list[Any] | None] = []
     with quiet(), torch.no_grad(), plain_loops():
-        for args, kwargs in itertools.chain(_trials(prepared), _draws(prepared, drawn)):
-            torch.manual_seed(_SEED)
-            try:
-                found.append([leaf for _, leaf in flatten_outputs(prepared.model(*args, **kwargs))])
-            except Exception:  # the model refuses these values, or these sizes
-                found.append(None)
+        calls = itertools.chain(_trials(prepared), _draws(prepared, drawn))
+        found = [_outcome(prepared, call) for call in calls]
+        for factor in _WEIGHED:
+            with _weighed(prepared.model, factor):
+                calls = itertools.chain(multiples(prepared), _draws(prepared, drawn // 4))
+                found += [_outcome(prepared, call) for call in calls]
     return found
+
+
+def _outcome(prepared: Prepared, call: Call) -> list[Any] | None:
+    import torch
+
+    torch.manual_seed(_SEED)
+    try:
+        return [leaf for _, leaf in flatten_outputs(prepared.model(*call[0], **call[1]))]
+    except Exception:  # the model refuses these values, or these sizes
+        return None
+
+
+@contextlib.contextmanager
+def _weighed(model: Any, factor: float) -> Iterator[None]:
+    """While on, the weights are so many times what they were: nobody has trained the example's."""
+    import torch
+
+    weights = list(model.parameters()) if isinstance(model, torch.nn.Module) else []
+    floats = [each for each in weights if each.is_floating_point()]
+    kept = [each.detach().clone() for each in floats]
+    try:
+        for each in floats:
+            each.mul_(factor)
+        yield
+    finally:
+        for each, before in zip(floats, kept, strict=True):
+            each.copy_(before)
 
 
 def values_taken(prepared: Prepared) -> int:

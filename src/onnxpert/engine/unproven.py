@@ -11,12 +11,12 @@ _FEW = 3  # of each kind
 
 
 def reasons(names: Sequence[str], refusal: str, ours: Sequence[Report]) -> Iterator[str]:
-    """Notes for the user: `refusal` is how the changed model fails when it runs, "" if it does not;
+    """Notes for the user: `refusal` is how the changed model fails before there is a file, "" if it does not;
     `ours` are the reports of the file that was made of it."""
     tried = ", ".join(names)
     yield f"what was tried could not be proven, so it is not offered: {tried}"
     if refusal:
-        yield f"with it the model does not run as before: {refusal}"
+        yield f"with it {refusal}"
         return
     for report in ours:
         errors = [finding for finding in report.findings if finding.blocks]

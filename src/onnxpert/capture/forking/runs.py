@@ -24,6 +24,7 @@ from onnxpert.capture.forking.softening import softened
 from onnxpert.capture.forking.traces import Asked, Reading, Step, Weights
 from onnxpert.capture.forking.truths import TRUTHS
 from onnxpert.capture.recorder import Recorder
+from onnxpert.core import deadline
 from onnxpert.core.source import DISTRIBUTIONS, location, of_exception, of_traceback, ownership
 from onnxpert.core.statement import raises
 from onnxpert.core.types import Captured, Loaded, Location
@@ -165,6 +166,8 @@ class Runs:
         return self._made[key]
 
     def _is_late(self) -> bool:
+        if deadline.is_over():
+            return True
         if not self._ended:
             return False
         one = self._ended[0] - self._begun

@@ -31,7 +31,9 @@ def check_outside_of_exports(page: Page) -> Iterator[Change]:
 
 
 def _reads_values(page: Page, test: cst.BaseExpression) -> bool:
-    """Whether a tensor, rather than its shape or dtype, is asked."""
+    """Whether a tensor, rather than its shape, dtype or kind, is asked."""
+    if isinstance(test, cst.Call) and page.name(test.func) == "isinstance":
+        return False
     return any(
         page.is_tensor(each) and not isinstance(page.parent(each), cst.Attribute)
         for each in everything(test)

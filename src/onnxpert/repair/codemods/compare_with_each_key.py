@@ -9,6 +9,7 @@ import libcst as cst
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.page import Page
+from onnxpert.repair.source.watching import Kind
 
 _MOST = 8  # entries: beyond that nobody wants to read it
 
@@ -24,6 +25,8 @@ def compare_with_each_key(page: Page) -> Iterator[Change]:
             each.shape for each in page.values(index.value) if page.is_tensor(index.value)
         } == {()}
         if not chosen or not isinstance(index, cst.Index) or not 1 < len(keys) <= _MOST:
+            continue
+        if page.was(node.value, Kind.NUMBERS):  # a tensor can hold them
             continue
         whole, place = page.code(node.value), page.code(index.value)
         *first, last = (f"{whole}[{key}]" for key in keys)

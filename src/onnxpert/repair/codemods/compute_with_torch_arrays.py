@@ -17,12 +17,14 @@ _NAMES = {
     "concatenate": "cat", "clip": "clamp", "power": "pow", "dot": "matmul", "absolute": "abs",
     "arctan2": "atan2", "arctan": "atan", "arcsin": "asin", "arccos": "acos", "max": "amax",
     "min": "amin", "expand_dims": "unsqueeze", "transpose": "permute", "repeat": "repeat_interleave",
-    "bool_": "bool", "float": "float64", "int": "int64",
+    "bool_": "bool", "float": "float64", "int": "int64", "average": "mean", "mod": "remainder",
 }  # fmt: skip
 _METHODS = {"astype": "to", "copy": "clone", "transpose": "permute", "max": "amax", "min": "amin",
             "std": "std", "var": "var", "repeat": "repeat_interleave"}  # fmt: skip
 _WORDS = {"axis": "dim", "keepdims": "keepdim", "a_min": "min", "a_max": "max",
           "ddof": "correction"}  # fmt: skip
+_BOUNDED = {"maximum": "min", "minimum": "max"}  # by a number: torch has them of tensors alone
+_QUANTILES = {"median": "0.5", "percentile": "{} / 100", "quantile": "{}"}
 _FROM_ARRAY = ("torch.from_numpy", "torch.tensor", "torch.as_tensor")
 _OF_SIZES = ("arange", "zeros", "ones", "eye", "full", "linspace")
 # Its deviations are of all values, its numbers of double precision.
@@ -116,11 +118,38 @@ class _Translation(cst.CSTTransformer):
         if own and self._has(old.args, Kind.ARRAY, Kind.TENSOR):
             if own in ("array", "asarray"):
                 return page.expression("{}.clone()", call.args[0].value)
-            known = self._call(call, page.expression(_known(own))) if _known(own) else None
-            return page.expression("{}.values", known) if known and own == "sort" else known
+            return self._bounded(old, call, own) or self._function(call, own)
         if isinstance(old.func, cst.Attribute) and isinstance(call.func, cst.Attribute):
             return self._method(old.func, call, call.func)
         return None
+
+    def _function(self, call: cst.Call, own: str) -> cst.BaseExpression | None:
+        if own.removeprefix("nan") in _QUANTILES:
+            return self._quantile(call, own)
+        known = self._call(call, self._page.expression(_known(own))) if _known(own) else None
+        return self._page.expression("{}.values", known) if known and own == "sort" else known
+
+    def _bounded(self, old: cst.Call, call: cst.Call, own: str) -> cst.BaseExpression | None:
+        numbers = [
+            isinstance(each.value, cst.BaseNumber) or self._is_number(each) for each in old.args
+        ]
+        if own not in _BOUNDED or numbers not in ([True, False], [False, True]):
+            return None
+        whole, bound = (call.args[numbers.index(each)].value for each in (False, True))
+        return self._page.expression(f"torch.clamp({{}}, {_BOUNDED[own]}={{}})", whole, bound)
+
+    def _is_number(self, arg: cst.Arg) -> bool:
+        return self._page.was(arg.value, Kind.INT, Kind.FLOAT)
+
+    def _quantile(self, call: cst.Call, own: str) -> cst.BaseExpression:
+        """A share of the values, between two of them where need be: torch's own median takes the lower."""
+        whole, *rest = call.args
+        said = _QUANTILES[own.removeprefix("nan")]
+        share = self._page.expression(said, *(each.value for each in rest[: said.count("{}")]))
+        name = "torch.nanquantile" if own.startswith("nan") else "torch.quantile"
+        args = [whole.with_changes(comma=cst.MaybeSentinel.DEFAULT), cst.Arg(share)]
+        args += rest[said.count("{}") :]
+        return self._call(call.with_changes(args=args), self._page.expression(name))
 
     def _method(
         self, old: cst.Attribute, call: cst.Call, function: cst.Attribute

@@ -33,23 +33,37 @@ _COUNTED = m.Subscript(
 )
 
 
-@codemod("search-with-torch", cures=("CTL401", "CTL405", "CTL406", "CTL409", "CTL410"))
+# How many come before the place where a value belongs, NaN where Python puts it.
+_PLACES = {
+    "bisect.bisect": "(~({} > {})).sum()", "bisect.bisect_right": "(~({} > {})).sum()",
+    "bisect.bisect_left": "({} < {}).sum()",
+}  # fmt: skip
+
+
+@codemod("search-with-torch", cures=("CTL401", "CTL402", "CTL405", "CTL406", "CTL409", "CTL410"))
 def search_with_torch(page: Page) -> Iterator[Change]:
     """Python compares the tensors of a list one by one, each a branch; torch compares them at once."""
     for node, listed in page.methods(*_METHODS):
-        if (whole := _whole(page, listed)) is not None and len(node.args) == 1:
+        sought = node.args[0].value if len(node.args) == 1 else None
+        if sought is not None and (whole := _whole(page, listed, sought)) is not None:
             template = _METHODS[cst.ensure_type(node.func, cst.Attribute).attr.value]
-            yield node, page.expression(template, whole, node.args[0].value)
+            yield node, page.expression(template, whole, sought)
     for node in page.calls(*_FUNCTIONS):
         values, words = given(node)
         if len(values) == 1 and not words and _is_list(page, values[0]):
             yield node, page.expression(_FUNCTIONS[page.name(node.func)], _stack(page, values[0]))
+    for node in page.calls(*_PLACES):
+        values, words = given(node)
+        whole = _whole(page, values[0], values[1]) if len(values) == 2 and not words else None
+        if whole is not None:
+            yield node, page.expression(_PLACES[page.name(node.func)], whole, values[1])
     for commonest, held in _commonest(page):
         if (whole := _whole(page, held)) is not None:
             yield commonest, page.expression(_COMMONEST, whole, whole, whole)
     for asked in page.each(cst.Comparison):
         within = [type(each.operator) for each in asked.comparisons] == [cst.In]
-        whole = _whole(page, asked.comparisons[0].comparator) if within else None
+        held = asked.comparisons[0].comparator
+        whole = _whole(page, held, asked.left) if within else None
         if whole is not None:
             yield asked, page.expression("({} == {}).any()", whole, asked.left)
 
@@ -64,10 +78,16 @@ def _commonest(page: Page) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpress
             yield asked, found["values"]
 
 
-def _whole(page: Page, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """One tensor of what is a tensor or a list of them, None for anything else."""
+def _whole(
+    page: Page, node: cst.BaseExpression, sought: cst.BaseExpression | None = None
+) -> cst.BaseExpression | None:
+    """One tensor of what is a tensor or a list of them, None for anything else.
+
+    Also of a list of numbers, where it is a tensor that is sought in it."""
     if page.is_tensor(node):
         return node
+    if sought is not None and page.is_tensor(sought) and page.was(node, Kind.NUMBERS):
+        return page.expression("torch.tensor({})", node)
     return _stack(page, node) if _is_list(page, node) else None
 
 

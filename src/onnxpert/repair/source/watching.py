@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -28,15 +28,20 @@ class Kind(StrEnum):
     BOOL = "bool"
     LAYER = "layer"
     TENSORS = "tensors"
+    NUMBERS = "numbers"
     MAKER = "maker"
     OTHER = "other"
+
+
+# What torch makes of Python's numbers.
+_DTYPES = {Kind.FLOAT: "float32", Kind.INT: "int64", Kind.BOOL: "bool"}
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A value that was there: of a tensor also its shape and dtype, of a layer its weights' dtype,
     of torch.FloatTensor and its kin the dtype of what they make, of a list that holds nothing but
-    tensors how deep in lists they are."""
+    tensors how deep in lists they are, of one of numbers the shape and dtype of a tensor of them."""
 
     kind: Kind
     shape: tuple[int, ...] = ()
@@ -80,13 +85,26 @@ def _seen(value: Any, inputs: Mapping[int, tuple[int, ...]]) -> Seen:
     if isinstance(value, (np.ndarray, np.generic)):
         return Seen(Kind.ARRAY, tuple(value.shape), str(value.dtype))
     if isinstance(value, (list, tuple)) and 0 < len(value) <= _FEW:
-        inside = [_seen(each, inputs) for each in value]
-        held = {(each.kind, each.depth) for each in inside}
-        if len(held) == 1 and inside[0].kind in (Kind.TENSOR, Kind.TENSORS):
-            return Seen(Kind.TENSORS, depth=inside[0].depth + 1)
+        held = _held([_seen(each, inputs) for each in value])
+        return replace(held, keys=_keys(value) if held.kind is not Kind.TENSORS else ())
     kinds = ((bool, Kind.BOOL), (int, Kind.INT), (float, Kind.FLOAT))
     kind = next((kind for python, kind in kinds if isinstance(value, python)), Kind.OTHER)
     return Seen(kind, keys=_keys(value))
+
+
+def _held(inside: list[Seen]) -> Seen:
+    """What a list is of which these are the elements."""
+    first, kinds = inside[0], {each.kind for each in inside}
+    if (
+        kinds <= {Kind.TENSOR, Kind.TENSORS}
+        and len({(each.kind, each.depth) for each in inside}) == 1
+    ):
+        return Seen(Kind.TENSORS, depth=first.depth + 1)
+    if not kinds <= {Kind.NUMBERS, *_DTYPES} or len({each.shape for each in inside}) > 1:
+        return Seen(Kind.OTHER)
+    dtypes = {_DTYPES.get(each.kind, each.dtype) for each in inside}
+    widest = next((name for name in ("float32", "int64") if name in dtypes), "bool")
+    return Seen(Kind.NUMBERS, (len(inside), *first.shape), widest)
 
 
 def _keys(value: Any) -> tuple[int, ...]:

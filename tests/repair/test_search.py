@@ -1,0 +1,100 @@
+"""The search for a change: how long it may take, and at what it is compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from onnxpert.core import deadline
+from onnxpert.engine import fix
+from onnxpert.engine.plain import agree, outcomes
+from onnxpert.engine.trying import Job
+
+from .cases import source
+
+
+def test_the_search_ends_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "net.py"
+    path.write_text(source("return x if x.sum() > 0 else -x"), encoding="utf-8")
+    monkeypatch.setattr(fix, "_SEARCH", 0.0)
+    fixed = fix.fix(f"{path}:Net", evaluate=True)
+    assert not fixed.diff
+    assert fixed.notes[-1] == fix._LATE
+
+
+def test_a_rehearsal_that_takes_too_long_is_broken_off() -> None:
+    from onnxpert.core.types import Request
+    from onnxpert.engine import pipeline
+
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * 2 if x.sum() > 0 else x - 1
+
+    asked = Request(Net(), (torch.ones(2),), verify=False)
+    with deadline.at_most(0.0):
+        assert not pipeline.rehearse(asked).ok
+    assert not deadline.is_over()
+    assert pipeline.rehearse(asked).ok
+
+
+GATED = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain = torch.nn.Parameter(torch.tensor(0.3))
+
+    def forward(self, x):
+        {}
+        return x
+
+
+def example_inputs():
+    return (torch.randn(2, 8),)
+"""
+
+
+def test_what_only_other_weights_decide_is_compared(tmp_path: Path) -> None:
+    """No input makes this gain large, and the user's trained one may be."""
+    path = tmp_path / "net.py"
+    gated = GATED.format("if self.gain.tanh() > 0.5:\n            x = x * 2")
+    path.write_text(gated, encoding="utf-8")
+    job = Job(f"{path}:Net", (), None, True, {})
+    both = [outcomes(job.load({path: text})) for text in (gated, GATED.format("pass"))]
+    assert not agree(*both)
+    assert agree(both[0], outcomes(job.load({path: gated})))
+
+
+STEEP = """\
+import bisect
+
+import torch
+
+KNOTS = [-2.0, 0.0, 2.5]
+VALUES = [0.0, 0.4, 1.0]
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        s = x.sum().tanh().item()
+        if s >= KNOTS[-1]:
+            return x * VALUES[-1]
+        i = bisect.bisect(KNOTS, s)
+        return x * (VALUES[i] - VALUES[i - 1])
+
+
+def example_inputs():
+    return (torch.randn(2, 8),)
+"""
+
+
+def test_a_list_is_not_asked_beyond_its_end_on_the_side_that_is_not_taken(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    path.write_text(STEEP, encoding="utf-8")
+    fixed = fix.fix(f"{path}:Net", evaluate=True)
+    assert fixed.plain, fixed.notes
+    assert "torch.tensor(VALUES)[i.clamp(-3, 2)]" in fixed.diff
