@@ -16,8 +16,9 @@ import torch
 from onnxpert.capture.flat import Flat, fed_copies, owner
 from onnxpert.capture.state import untouched
 from onnxpert.capture.unwritten import Unwritten
-from onnxpert.core.belongings import Table, of_code, of_model
+from onnxpert.core.belongings import of_attributes, of_code, of_model
 from onnxpert.core.source import Frame, location, ownership
+from onnxpert.core.tables import Table
 from onnxpert.core.types import Captured, Deed, Done, Loaded, replace
 
 _USER = 3
@@ -29,7 +30,8 @@ def with_lines(captured: Captured) -> Captured:
     guessed = [done for done in captured.done if done.guessed]
     if not guessed or captured.loaded is None:
         return captured
-    seen = _lines(captured.loaded, {done.what for done in guessed})
+    lost = {done.what for done in guessed if done.location is None}
+    seen = _lines(captured.loaded, {done.what for done in guessed}, lost)
     done = [each for one in captured.done for each in _placed(one, seen)]
     return replace(captured, done=tuple(done))  # type: ignore[no-any-return]
 
@@ -43,7 +45,10 @@ def _placed(done: Done, seen: Mapping[str, list[tuple[Frame, ...]]]) -> Iterator
         yield Done(done.deed, done.what, location(frames, path))
 
 
-def _lines(loaded: Loaded, names: Collection[str]) -> dict[str, list[tuple[Frame, ...]]]:
+def _lines(
+    loaded: Loaded, names: Collection[str], lost: Collection[str]
+) -> dict[str, list[tuple[Frame, ...]]]:
+    """By name; attributes of modules are watched where not even a guess is known (`vars(self)[key] = 1`)."""
     module = owner(loaded.module)
     if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
         return {}
@@ -54,6 +59,7 @@ def _lines(loaded: Loaded, names: Collection[str]) -> dict[str, list[tuple[Frame
         Unwritten(module),
     ):
         watch = _Watch([*of_model(module), *of_code(module)], names)
+        watch.add(of_attributes(module), lost)
         with suppress(Exception), watch.on():  # what it raises has been told
             Flat(loaded)(*fed_copies(loaded))
     return watch.found
@@ -63,10 +69,14 @@ class _Watch:
     """Looks at some tables after each line of the user's."""
 
     def __init__(self, tables: list[Table], names: Collection[str]) -> None:
-        self._tables = [table for table in tables if _may_be(table, names)]
-        self._names = names
+        self._tables: list[tuple[Table, Collection[str] | None]]
+        self._tables = [(table, None) for table in tables if _may_be(table, names)]
         self._last: tuple[Frame, ...] = ()
         self.found: dict[str, list[tuple[Frame, ...]]] = {}
+
+    def add(self, tables: list[Table], names: Collection[str]) -> None:
+        """Further ones, of which nothing but these names counts."""
+        self._tables += [(table, names) for table in tables if names and _may_be(table, names)]
 
     @contextmanager
     def on(self) -> Iterator[None]:
@@ -94,8 +104,10 @@ class _Watch:
 
     def _look(self) -> None:
         """What has changed since the line before was done by it."""
-        for table in self._tables:
+        for table, only in self._tables:
             for change in table.changes():
+                if only is not None and change.name not in only:
+                    continue
                 places = self.found.setdefault(change.name, [])
                 if self._last and all(self._last[-1] != known[-1] for known in places):
                     places.append(self._last)

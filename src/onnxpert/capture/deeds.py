@@ -23,9 +23,10 @@ import torch
 
 from onnxpert.capture.forgetting import forgetting
 from onnxpert.capture.places import user_frames
-from onnxpert.core.belongings import Table, of_code, user_modules
+from onnxpert.core.belongings import of_attributes, of_code, of_model, user_modules
 from onnxpert.core.source import location, ownership
 from onnxpert.core.statement import write_of
+from onnxpert.core.tables import Table
 from onnxpert.core.types import Deed, Done, Location
 
 _CHANCE = (
@@ -107,6 +108,7 @@ class Deeds:
         self._seen: dict[tuple[Deed, str, str, int], Done] = {}
         self._assigned: dict[str, Location] = {}  # where it was given what it had at the end
         self._advanced: dict[str, Location | None] = {}  # iterators that were asked for the next
+        self._iterators: dict[int, tuple[Deed, str]] = {}
         self._begun: set[str] = set()  # what was given an empty container, for others to fill
 
     @property
@@ -156,6 +158,7 @@ class Deeds:
         others in the place of what strict torch.export, which reads bytecode, has to know."""
         modules = user_modules(self._root)
         held = of_code(self._root)
+        self._iterators = dict(self._found_iterators(held)) if closely else {}
         with ExitStack() as stack:
             stack.callback(self._look_back, held)  # last of all, when nothing is watched any more
             stack.enter_context(forgetting(modules))
@@ -258,12 +261,21 @@ class Deeds:
 
         return advance
 
+    def _found_iterators(self, code: list[Table]) -> Iterator[tuple[int, tuple[Deed, str]]]:
+        """Those of the variables, and of the model's own attributes and objects."""
+        tables = [(Deed.GLOBAL, each) for each in code]
+        own = (*of_model(self._root), *of_attributes(self._root))
+        tables += [(Deed.ATTRIBUTE, each) for each in own]
+        for deed, table in tables:
+            yield from ((id(value), (deed, name)) for name, value in table.iterators())
+
     def _stepped(self, iterator: Any) -> None:
-        for path, part in self._root.named_modules():
-            for name, value in vars(part).items():
-                if value is iterator:
-                    what = f"{path}.{name}" if path else name
-                    self._advanced[what] = location(user_frames(), self._running())
+        deed, name = self._iterators.get(id(iterator), (None, ""))
+        at = location(user_frames(), self._running())
+        if deed is Deed.ATTRIBUTE:
+            self._advanced[name] = at
+        elif deed is not None:
+            self.note(deed, name, at)
 
     def _assigning(self) -> Callable[..., None]:
         plain = torch.nn.Module.__setattr__

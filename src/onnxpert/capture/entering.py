@@ -22,7 +22,7 @@ from onnxpert.capture.inputs import traced_example
 from onnxpert.capture.reasoning import Frugal
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.subclasses import wear
-from onnxpert.core.belongings import plain_tensors
+from onnxpert.core.belongings import loose_tensors, plain_tensors
 from onnxpert.core.dress import undressed
 from onnxpert.core.types import DimSpec, GraphInput, InputKind, InputLeaf, Loaded
 
@@ -97,7 +97,8 @@ def _tie(loaded: Loaded, values: Sequence[Any]) -> None:
 def tensor_names(module: torch.nn.Module | None) -> dict[int, tuple[InputKind, str]]:
     if module is None:
         return {}
-    names = {id(tensor): (InputKind.CONSTANT, name) for name, tensor in plain_tensors(module)}
+    loose = (*loose_tensors(module), *plain_tensors(module))
+    names = {id(tensor): (InputKind.CONSTANT, name) for name, tensor in loose}
     for name, buffer in module.named_buffers():
         names[id(buffer)] = (InputKind.BUFFER, name)
     for name, parameter in module.named_parameters():

@@ -18,6 +18,7 @@ from onnxpert.capture.flat import fed, owner
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.rehearsal import rehearse, takes
 from onnxpert.capture.rolling.ties import Axis, frozen_axes
+from onnxpert.capture.unwritten import tensors
 from onnxpert.core.source import location, of_exception, ownership
 from onnxpert.core.types import Captured, Loaded, Location, Sight, Sighting, replace
 
@@ -32,16 +33,19 @@ def refusals(captured: Captured) -> Iterator[Sighting]:
     axes = [one for one in axes if one.spec.asked and one.axis is not None]
     for root in dict.fromkeys(one.root for one in axes):
         group = [one for one in axes if one.root == root]
-        for at in _refusals(loaded, group) if loaded is not None else ():
+        fitting = _Fitting({_size(one) for one in group})
+        for at in _refusals(loaded, group, fitting) if loaded is not None else ():
             if ownership(at.file) == _USER:
                 for one in group:
                     yield Sighting(Sight.REFUSAL, f"{one.leaf.name}.{one.axis}", at)
+        for at in fitting.met.values():
+            if (at.file, at.line) not in fitting.places and ownership(at.file) == _USER:
+                yield Sighting(Sight.MEETING, f"{group[0].leaf.name}.{group[0].axis}", at)
 
 
-def _refusals(loaded: Loaded, group: list[Axis]) -> list[Location]:
+def _refusals(loaded: Loaded, group: list[Axis], fitting: _Fitting) -> list[Location]:
     if _is_scripted(loaded):
         return []  # whose lines Python never enters
-    fitting = _Fitting()
     try:
         rehearse(_at_other_sizes(loaded, group), fitting)
     except Exception as error:
@@ -105,28 +109,51 @@ def _at_other_sizes(loaded: Loaded, group: list[Axis], *, more: bool = True) -> 
 
 
 class _Fitting(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Makes the tensors fit of a call that raises, where changing a size or two is enough."""
+    """Makes the tensors fit of a call that raises, where changing a size or two is enough; and knows
+    which of them were given a size of the example's as a number, though it is another one now."""
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: set[int]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.places: dict[tuple[str, int], Location] = {}
+        self.met: dict[tuple[str, int], Location] = {}  # where that number is in the way
+        self._sizes = sizes
+        self._fixed: dict[int, Location] = {}  # by the tensors' ids
+        self._kept: list[torch.Tensor] = []
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         kwargs = dict(kwargs or {})
         try:
-            return func(*args, **kwargs)
+            out = func(*args, **kwargs)
+            self._follow((args, kwargs), out)
+            return out  # noqa: TRY300  what is followed may raise as well as what is called
         except (RuntimeError, IndexError) as error:
             at = location(user_frames())
             if at is None:
                 raise
+            written = [self._fixed[id(each)] for each in tensors(args) if id(each) in self._fixed]
             for given in _fitted(args):
                 with suppress(RuntimeError, IndexError):
                     out = func(*given, **kwargs)
-                    self.places.setdefault((at.file, at.line), at)
+                    for place in written or [at]:
+                        self.places.setdefault((place.file, place.line), place)
+                    self.met.setdefault((at.file, at.line), at)
                     return out
             raise error from None
+
+    def _follow(self, given: Any, out: Any) -> None:
+        fixed = [each for each in tensors(out) if not self._sizes.isdisjoint(each.shape)]
+        if not fixed:
+            return
+        numbers = {each for each in pytree.tree_leaves(given) if type(each) is int}
+        inherited = (self._fixed.get(id(each)) for each in tensors(given))
+        place = next(filter(None, inherited), None)
+        if place is None and numbers & self._sizes:
+            place = location(user_frames())
+        if place is not None:
+            self._fixed.update((id(each), place) for each in fixed)
+            self._kept += fixed
 
 
 def _fitted(args: Any) -> Iterator[Any]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from types import FunctionType, MethodType, ModuleType
@@ -17,24 +15,26 @@ from typing import Any
 
 from onnxpert.core.flatten import is_tensor
 from onnxpert.core.source import ownership
+from onnxpert.core.tables import (
+    ClassTable,
+    ClosureTable,
+    ModuleTable,
+    Table,
+    TensorTable,
+    variables_of_class,
+    variables_of_closure,
+    variables_of_module,
+)
 
 _CONTAINERS = (dict, list, set, deque, OrderedDict, defaultdict, Counter)
 _MOST = 4096  # tables in one model; and items of a table that are looked into
 _DEEPEST = 6
+_HEAVIEST = 1 << 26  # bytes of a tensor that is copied, lest a call changes it
 _LIBRARY, _USER = 2, 3
 _HOOKS = ("_hooks", "_hooks_with_kwargs")
 _WRAPPERS = (staticmethod, classmethod, property, MethodType, partial)
 _MODULES = "torch.nn.modules.module"
 _REGISTRIES = frozenset({"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"})
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A thing that is not as it was: what the model calls it, and whose code says so."""
-
-    name: str  # `encoder.cache.keys`
-    owner: type | None  # the class that has the attribute
-    attribute: str
 
 
 def plain_tensors(model: Any) -> Iterator[tuple[str, Any]]:
@@ -45,117 +45,41 @@ def plain_tensors(model: Any) -> Iterator[tuple[str, Any]]:
                 yield f"{path}.{name}" if path else name, value
 
 
+def loose_tensors(model: Any) -> Iterator[tuple[str, Any]]:
+    """Those that are in objects and containers of the modules', and in variables of their code."""
+    for walk in (_through_model(model), _through_code(model)):
+        yield from walk.tensors.values()
+
+
 def held_tensors(model: Any) -> Iterator[Any]:
-    """All the tensors that modules hold by themselves."""
+    """All the tensors that a model holds."""
+    yield from (tensor for _, tensor in loose_tensors(model))
     yield from (tensor for _, tensor in plain_tensors(model))
     yield from model.parameters()
     yield from model.buffers()
 
 
-class Table:
-    """A container, or the attributes of an object, as they are now."""
-
-    def __init__(self, held: Any, name: str, owner: type | None, attribute: str) -> None:
-        self._held = held
-        self._before = held.copy()
-        self.name = name
-        self._owner = owner
-        self._attribute = attribute  # "": the keys are attributes themselves
-
-    def changes(self) -> list[Change]:
-        if _same(self._held, self._before):
-            return []
-        if self._attribute:
-            return [Change(self.name, self._owner, self._attribute)]
-        now, before = self._held, self._before
-        keys = [
-            key for key in {**before, **now} if now.get(key, _NONE) is not before.get(key, _NONE)
-        ]
-        return [Change(f"{self.name}.{key}", self._owner, str(key)) for key in keys]
-
-    def is_changed(self) -> bool:
-        return bool(self.changes())
-
-    def renew(self) -> None:
-        """What it holds now is what it held before, from here on."""
-        if self.is_changed():
-            self._before = self._now().copy()
-
-    def _now(self) -> Any:
-        return self._held
-
-    def restore(self) -> None:
-        if _same(self._held, self._before):
-            return
-        self._held.clear()
-        if isinstance(self._held, (list, deque)):
-            self._held.extend(self._before)
-        else:
-            self._held.update(self._before)
+def namespaces(model: Any) -> list[dict[str, Any]]:
+    """Where names are bound that a model reads: in its modules, in the objects that it and its code
+    hold, among the variables of that code."""
+    found = [vars(part) for part in model.modules()]
+    found += [vars(module) for module in user_modules(model)]
+    for walk in (_through_model(model), _through_code(model)):
+        found += walk.namespaces
+    return found
 
 
-class ClassTable(Table):
-    """The attributes of a class, which can only be set one by one."""
-
-    def __init__(self, kind: type) -> None:
-        super().__init__(_of_class(kind), kind.__name__, kind, "")
-        self._kind = kind
-
-    def changes(self) -> list[Change]:
-        self._held = self._now()
-        return super().changes()
-
-    def _now(self) -> Any:
-        return _of_class(self._kind)
-
-    def restore(self) -> None:
-        now = _of_class(self._kind)
-        for key in now.keys() - self._before.keys():
-            delattr(self._kind, key)
-        for key, value in self._before.items():
-            if now.get(key, _NONE) is not value:
-                setattr(self._kind, key, value)
-
-
-class ModuleTable(Table):
-    """The variables of a Python module that its author made; what is new was imported, or is kept."""
-
-    def __init__(self, module: ModuleType) -> None:
-        super().__init__(_of_module(module), "", None, "")
-        self._module = module
-
-    def changes(self) -> list[Change]:
-        now, before = self._now(), self._before.items()
-        return [Change(key, None, key) for key, value in before if now.get(key, _NONE) is not value]
-
-    def restore(self) -> None:
-        for change in self.changes():
-            self._set(change.name, self._before[change.name])
-
-    def _now(self) -> Any:
-        return _of_module(self._module)
-
-    def _set(self, name: str, value: Any) -> None:
-        setattr(self._module, name, value)
-
-
-class ClosureTable(ModuleTable):
-    """The variables that a function has of the one it was made in: `nonlocal count`."""
-
-    def __init__(self, function: FunctionType) -> None:
-        Table.__init__(self, _of_closure(function), "", None, "")
-        self._function = function
-
-    def _now(self) -> Any:
-        return _of_closure(self._function)
-
-    def _set(self, name: str, value: Any) -> None:
-        place = self._function.__code__.co_freevars.index(name)
-        (self._function.__closure__ or ())[place].cell_contents = value
+def of_attributes(model: Any) -> list[Table]:
+    """The attributes of the modules themselves."""
+    return [Table(vars(part), path, type(part), "") for path, part in model.named_modules()]
 
 
 def of_model(model: Any) -> list[Table]:
     """Everything that the modules of a model hold, and their classes."""
+    return _through_model(model).tables()
+
+
+def _through_model(model: Any) -> _Walk:
     walk = _Walk()
     parts = list(model.named_modules())
     walk.seen |= {id(part) for _, part in parts}
@@ -168,30 +92,34 @@ def of_model(model: Any) -> list[Table]:
     for kind in kinds:
         if ownership(_file(kind)) > _LIBRARY:
             walk.found.append(ClassTable(kind))
-            for key, value in _of_class(kind).items():
+            for key, value in variables_of_class(kind).items():
                 walk.look(value, f"{kind.__name__}.{key}", kind, key)
-    return walk.found
+    return walk
 
 
 def of_code(model: Any) -> list[Table]:
     """The variables of the code that a model is written in, and all that they hold; what the model
     itself holds is left to `of_model`."""
+    return _through_code(model).tables()
+
+
+def _through_code(model: Any) -> _Walk:
     walk = _Walk()
     model = getattr(model, "__self__", model)  # of a bound method: its module
     if not _is_module(model):
-        return []
+        return walk
     parts = list(model.modules())
     walk.seen |= {id(each) for part in parts for each in _with_held(part)}
     for module in user_modules(model):
         walk.found.append(ModuleTable(module))
-        for name, value in _of_module(module).items():
+        for name, value in variables_of_module(module).items():
             walk.look(value, name, None, name)
     for part in parts:
         walk.look_into_code(type(part))
         for key, hooks in vars(part).items():
             for hook in hooks.values() if key.endswith(_HOOKS) and hooks else ():
                 walk.look_into_code(hook)
-    return walk.found
+    return walk
 
 
 def user_modules(model: Any) -> list[ModuleType]:
@@ -226,13 +154,21 @@ class _Walk:
     def __init__(self) -> None:
         self.found: list[Table] = []
         self.seen: set[int] = set()
+        self.tensors: dict[int, tuple[str, Any]] = {}
+        self.namespaces: list[dict[str, Any]] = []  # of objects
+
+    def tables(self) -> list[Table]:
+        held = self.tensors.values()
+        return [*self.found, *(TensorTable(each, name) for name, each in held if _is_light(each))]
 
     def look(
         self, value: Any, name: str, owner: type | None, attribute: str, depth: int = 0
     ) -> None:
         if depth > _DEEPEST or len(self.found) >= _MOST or id(value) in self.seen:
             return
-        if type(value) in _CONTAINERS:
+        if is_tensor(value):
+            self.tensors.setdefault(id(value), (name, value))
+        elif type(value) in _CONTAINERS:
             self.seen.add(id(value))
             self.found.append(Table(value, name, owner, attribute))
             for each in _items(value):
@@ -244,6 +180,7 @@ class _Walk:
             self.look_into_code(value, depth)
         elif _is_object(value) and not _is_module(value):
             self.seen.add(id(value))
+            self.namespaces.append(vars(value))
             self.found.append(Table(vars(value), name, type(value), ""))
             for key, each in list(vars(value).items()):
                 self.look(each, f"{name}.{key}", type(value), key, depth + 1)
@@ -257,7 +194,7 @@ class _Walk:
             self.seen.add(id(code))
             if not _is_module_class(code):  # whose attributes are those of the modules
                 self.found.append(ClassTable(code))
-                for key, value in _of_class(code).items():
+                for key, value in variables_of_class(code).items():
                     self.look(value, f"{code.__name__}.{key}", code, key, depth + 1)
             for each in list(vars(code).values()):
                 if isinstance(_unwrapped(each), FunctionType):
@@ -280,7 +217,7 @@ def _unwrapped(code: Any) -> Any:
 
 
 def _kept_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    yield from _of_closure(function).items()
+    yield from variables_of_closure(function).items()
     code = function.__code__
     given = function.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
@@ -289,25 +226,21 @@ def _kept_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
     yield from vars(function).items()
 
 
-def _of_closure(function: FunctionType) -> dict[str, Any]:
-    found = {}
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-    for name, cell in cells:
-        with suppress(ValueError):  # nothing is in it yet
-            found[name] = cell.cell_contents
-    return found
-
-
-def _of_module(module: ModuleType) -> dict[str, Any]:
-    return {name: value for name, value in vars(module).items() if not name.startswith("__")}
-
-
 def _is_module(value: Any) -> bool:
     return _is_module_class(type(value))
 
 
 def _is_module_class(kind: type) -> bool:
     return any(each.__module__ == _MODULES for each in kind.__mro__)
+
+
+def _is_light(tensor: Any) -> bool:
+    """Whether a copy is cheap, and there are values to copy."""
+    import torch
+
+    dense = type(tensor) is torch.Tensor and tensor.layout is torch.strided
+    held = dense and not (tensor.is_meta or tensor.is_quantized or tensor.is_inference())
+    return held and tensor.numel() * tensor.element_size() <= _HEAVIEST
 
 
 def _items(container: Any) -> Iterator[Any]:
@@ -327,27 +260,3 @@ def _is_object(value: Any) -> bool:
 def _file(kind: type) -> str:
     module = sys.modules.get(kind.__module__)
     return str(getattr(module, "__file__", None) or "<>")
-
-
-_CODE = (FunctionType, staticmethod, classmethod, property)
-
-
-def _of_class(kind: type) -> dict[str, Any]:
-    return {
-        key: value
-        for key, value in vars(kind).items()
-        if not key.startswith("__") and not isinstance(value, _CODE)
-    }
-
-
-def _same(held: Any, before: Any) -> bool:
-    if len(held) != len(before):
-        return False
-    if isinstance(held, dict):
-        return all(key in held and held[key] is value for key, value in before.items())
-    if isinstance(held, set):
-        return bool(held == before)
-    return all(a is b for a, b in zip(held, before, strict=True))
-
-
-_NONE = object()

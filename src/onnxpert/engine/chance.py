@@ -91,8 +91,10 @@ def _is_off(node: fx.Node) -> bool:
 
 def _arguments(node: fx.Node) -> dict[str, Any]:
     schema = getattr(node.target, "_schema", None)
-    names = [argument.name for argument in schema.arguments] if schema is not None else []
-    return {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+    declared = schema.arguments if schema is not None else ()
+    silent = {each.name: each.default_value for each in declared if each.has_default_value()}
+    names = [each.name for each in declared]
+    return {**silent, **dict(zip(names, node.args, strict=False)), **node.kwargs}
 
 
 def _is_neutral(node: fx.Node) -> bool:

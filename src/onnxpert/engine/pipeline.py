@@ -57,7 +57,7 @@ from onnxpert.engine.merging import merged
 from onnxpert.engine.offers import bounds, crossings, taken_beyond
 from onnxpert.engine.picture import drawn, read
 from onnxpert.engine.places import place_named, place_of_difference
-from onnxpert.engine.plan import best, plan
+from onnxpert.engine.plan import best, plan, unwished
 from onnxpert.engine.plugins import gathered
 from onnxpert.engine.precision import converted
 from onnxpert.engine.proof import chance_in, proof
@@ -227,7 +227,7 @@ def _captured(walk: Walk, loaded: Loaded) -> Loaded:
         meant = innocent(walk, loaded, numbers, stopped)
         with walk.clock.stage("diagnose"):
             found = [*diagnose(meant), *diagnose(walk.captured)]
-            found += behind(walk.captured, walk.plan)
+            found += unwished(behind(walk.captured, walk.plan), walk.plan)
             found = list(condoned(found, chance_in(walk)))
             found = awaited(found, walk.captured, walk.weights)
         cure = choose(found, walk.request.repair, tried)
@@ -271,7 +271,7 @@ def _lowered(walk: Walk, captured: Captured, loaded: Loaded) -> Loaded | None:
     stuck = stuck_functions(lowered, loaded)
     if stuck:
         return replace(loaded, whole=loaded.whole | stuck)  # type: ignore[no-any-return]
-    walk.learn(lowered)
+    walk.note(unwished(diagnose(lowered), walk.plan))
     if walk.request.precision and not walk.blocked:
         with walk.clock.stage("precision"):
             walk.learn(converted(lowered, loaded, walk.runner, walk.request.precision))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
-from onnxpert.core.types import Lowered, Plan, Request
+from onnxpert.core.types import Finding, Lowered, Plan, Request, Severity, replace
 from onnxpert.targets import Target
 from onnxpert.targets.releases import release
 
 DEFAULT_IR = 10
+_LACKING = "OPS502"
 # The IR version that came with each opset; node metadata (source lines) came with IR 10.
 _IR = {**dict.fromkeys(range(7, 23), DEFAULT_IR), 23: 11, 24: 11, 25: 12, 26: 13}
 
@@ -44,6 +45,14 @@ def plan(request: Request, target: Target) -> Plan:
         highest=highest,
         source=forward_location(request.model),
     )
+
+
+def unwished(found: Iterable[Finding], plan: Plan) -> Iterator[Finding]:
+    """What an opset lacks that nobody asked for, the nearest to the one asked for, is only told of."""
+    wished = plan.asked in (None, plan.opset)
+    for finding in found:
+        told = finding.rule == _LACKING and not wished
+        yield replace(finding, severity=Severity.INFO) if told else finding
 
 
 def best(plan: Plan, at: Callable[[int], Lowered]) -> Lowered:

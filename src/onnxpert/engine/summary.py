@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxpert import __version__
-from onnxpert.core.types import Captured, Lowered
+from onnxpert.core.types import Captured, Finding, Location, Lowered, replace
 from onnxpert.engine import quotes
 from onnxpert.engine.installation import versions
 from onnxpert.engine.picture import marked, type_of
@@ -21,10 +21,11 @@ def summarise(walk: Walk, action: Action, path: Path | None) -> Report:
     finished = walk.verified is not None if action is Action.VERIFY else walk.saved is not None
     asked = walk.request.verify or action is Action.VERIFY
     lowered, saved = walk.lowered, walk.saved
+    findings = tuple(_placed(finding, walk.plan.source) for finding in walk.findings)
     return Report(
         ok=finished and not walk.blocked and (proven or not asked),
         path=path,
-        findings=tuple(walk.findings),
+        findings=findings,
         verified=walk.verified.rows if walk.verified else (),
         timings=dict(walk.clock.seconds),
         action=action,
@@ -46,11 +47,21 @@ def summarise(walk: Walk, action: Action, path: Path | None) -> Report:
         repairs=tuple(walk.repairs),
         symbols=lowered.symbols if lowered else (),
         version=__version__,
-        rules=quotes.notes(walk.findings),
+        rules=quotes.notes(findings),
         checked=quotes.checked(),
-        excerpts=quotes.excerpts(walk.findings, walk.divergence),
-        graph=marked(walk.graph, walk.findings, walk.divergence) if walk.graph else None,
+        excerpts=quotes.excerpts(findings, walk.divergence),
+        graph=marked(walk.graph, findings, walk.divergence) if walk.graph else None,
     )
+
+
+_OF_THE_MACHINE = "VER611"
+
+
+def _placed(finding: Finding, source: Location | None) -> Finding:
+    """What is said of the model as a whole is said where its forward begins."""
+    if finding.location is not None or finding.rule == _OF_THE_MACHINE:
+        return finding
+    return replace(finding, location=source)  # type: ignore[no-any-return]
 
 
 def _model_name(model: Any) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from onnxpert.core.belongings import namespaces
+
 _MOST_KEYS = 8  # a table of more numbers is no cache
 
 
@@ -82,24 +84,26 @@ def _equal(key: Any, known: Any) -> bool:
 
 @contextmanager
 def open_tables(root: torch.nn.Module) -> Iterator[None]:
-    """While on, the small dicts that modules hold take sizes for keys; what is put there is gone after."""
+    """While on, the small dicts that the model and its code hold take sizes for keys; what is put there
+    is gone after."""
     torchs = vars(torch.nn.Module())  # parameters, hooks and such, which every module has
     found = [
-        (module, name, value)
-        for module in root.modules()
-        for name, value in vars(module).items()
-        if type(value) is dict and name not in torchs and _is_small(value)
+        (names, name, value)
+        for names in namespaces(root)
+        for name, value in names.items()
+        if type(value) is dict and name not in torchs and name[:2] != "__" and _is_small(value)
     ]
-    for module, name, value in found:
-        vars(module)[name] = Table(value)
+    tables = {id(value): Table(value) for _, _, value in found}  # one may have two names
+    for names, name, value in found:
+        names[name] = tables[id(value)]
     try:
         yield
     finally:
-        for module, name, value in found:
-            table = vars(module).get(name)
+        for names, name, value in found:
+            table = names.get(name)
             if isinstance(table, Table):
                 table.give_back(value)
-                vars(module)[name] = value
+                names[name] = value
 
 
 def _is_small(table: dict[Any, Any]) -> bool:

@@ -57,11 +57,19 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
         outside = is_odd(real) or (self._left and id(real) not in self._names)
         if id(real) in self._fakes or not (outside or id(real) in self._stood_in):
             return super()._lift(real)
+        fake = self._standing_for(real, self._sizes(densely(real)))
+        self._fakes[id(real)] = fake
+        return fake
+
+    def apart(self, real: torch.Tensor) -> torch.Tensor:
+        """What stands for these values of the data, in a tensor of just this size."""
+        return self._standing_for(real, list(real.shape))
+
+    def _standing_for(self, real: torch.Tensor, sizes: list[Any]) -> torch.Tensor:
         dense = densely(real)
         with self.fake_mode:
-            fake = torch.empty(self._sizes(dense), dtype=real.dtype)
+            fake = torch.empty(sizes, dtype=real.dtype)
         self._kept.append(real)
-        self._fakes[id(real)] = fake
         name = f"outside_{len(self.inputs)}"
         self.placeholder(GraphInput(InputKind.CONSTANT, name, dense), fake)
         self._real[id(fake)] = real

@@ -23,6 +23,8 @@ from onnxpert.core.types import Asked
 if TYPE_CHECKING:
     from onnxpert.capture.scouting.scout import Scout
 
+_MOST_NUMBERS = 64  # of a list that are followed one by one
+
 
 @contextmanager
 def leaving(scout: Scout) -> Iterator[None]:
@@ -45,8 +47,12 @@ def _listing(scout: Scout) -> Callable[[FakeTensor], Any]:
         if any(isinstance(size, torch.SymInt) for size in fake.shape) and scout.has(fake):
             scout.left("tolist")
             scout.looked_at(fake)
-            with _disable_current_modes():
-                return scout.real(fake).tolist()
+            real = scout.real(fake)
+            if real.numel() > _MOST_NUMBERS:
+                with _disable_current_modes():
+                    return real.tolist()
+            with scout.reading("tolist"):  # each number of which tells where Python needs it
+                return scout.apart(real).tolist()
         with scout.reading("tolist"):
             return plain(fake)
 

@@ -90,6 +90,7 @@ class Sight(StrEnum):
     MASKED = "masked"  # attend where a mask leaves nothing to attend to
     GRADIENT = "gradient"  # have torch differentiate
     REFUSAL = "refusal"  # raise when a size is another: `input.axis`
+    MEETING = "meeting"  # bring together such a size and one that is a number elsewhere
     OBJECT = "object"  # take or give an object of a class that torch knows nothing of
 
 

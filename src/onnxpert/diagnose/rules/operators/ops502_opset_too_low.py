@@ -50,10 +50,14 @@ def opset_too_low(lowered: Lowered) -> Iterator[Hit]:
     ## Repair safety
     Not repaired: the opset was your wish.
     """
+    told = set()  # what a line lacks, it may lack for several calls
     for missing in lowered.unsupported:
-        if missing.lowest_opset is not None:
+        at = missing.location
+        line = at and (at.file, at.line, missing.reason)
+        if missing.lowest_opset is not None and (line is None or line not in told):
+            told.add(line)
             yield Hit(
                 f"{missing.op} cannot be said in opset {lowered.opset}: {missing.reason}",
-                at=missing.location,
+                at=at,
                 help=f"ask for opset_version={missing.lowest_opset} or higher",
             )

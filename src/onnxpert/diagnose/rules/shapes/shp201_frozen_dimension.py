@@ -85,7 +85,10 @@ def frozen_dimension(captured: Captured) -> Iterator[Hit]:
             f"{_cure(guard, name, axis)}, or leave axis {axis} out of the dynamic shapes"
         )
         assumed = guard.location if guard else (captured.loaded.source if captured.loaded else None)
-        for at in _refused(captured, name, axis) or [assumed]:
+        refused = _seen(captured, Sight.REFUSAL, name, axis)
+        # What a scout took for a number, and the model itself takes at another size too, is no obstacle.
+        matters = asked and (bool(refused) or captured.strategy != "scout")
+        for at in refused or [assumed]:
             if _is_looped(captured, at) or (spec.name, at) in told:
                 continue
             if spec.name:
@@ -97,7 +100,14 @@ def frozen_dimension(captured: Captured) -> Iterator[Hit]:
                 at=at,
                 help=cure if asked else "nothing is to be done unless it should vary",
                 notes=(f"the run assumed {_told(captured, guard)}",) if guard else (),
-                severity=None if asked else Severity.INFO,
+                severity=None if matters else Severity.INFO,
+            )
+        for at in _seen(captured, Sight.MEETING, name, axis):
+            yield Hit(
+                f"{which} meets a tensor here whose size is the number {int(size)}",
+                at=at,
+                help="the error at the line that makes it says what to do; here is what asks for it",
+                severity=Severity.INFO,
             )
 
 
@@ -116,9 +126,10 @@ def _line(at: Location) -> tuple[str, int]:
     return at.file, at.line
 
 
-def _refused(captured: Captured, name: str, axis: int) -> list[Location | None]:
-    """Where the model itself raises with another size, which is more than what a run assumed."""
-    seen = (one for one in captured.seen if one.sight is Sight.REFUSAL)
+def _seen(captured: Captured, sight: Sight, name: str, axis: int) -> list[Location | None]:
+    """Where the model itself raises with another size, which is more than what a run assumed, or meets
+    what another line fixed."""
+    seen = (one for one in captured.seen if one.sight is sight)
     return [one.location for one in seen if one.name == f"{name}.{axis}"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.belongings import plain_tensors
+from onnxpert.core.belongings import loose_tensors, plain_tensors
 from onnxpert.core.types import Captured, Hit, InputKind, Severity
 from onnxpert.diagnose.fixpoint import settles
 from onnxpert.diagnose.flow import Change, changes, reaches_output
@@ -15,7 +15,8 @@ from onnxpert.diagnose.rule import rule
 def changed_buffer(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Finds buffers, parameters and other tensors of modules that `forward` writes to in place. If the
+    Finds buffers, parameters and other tensors of modules, of their objects and of global variables that
+    `forward` writes to in place. If the
     result depends on them it is an error; if nothing reads them, a warning that the update is not in
     the file. A write that gives the same every time (`self.weight.data *= self.mask`) is only told
     of: the file holds its result.
@@ -61,26 +62,24 @@ def changed_buffer(captured: Captured) -> Iterator[Hit]:
     Not repaired by itself, for it changes the signature: `state="io"` makes the buffer an input and
     an output of the file, and `onnxpert.Stateful` feeds it back.
     """
-    held = _attributes(captured)
+    module = captured.loaded.module if captured.loaded else None
+    module = getattr(module, "__self__", module)
+    has_parts = hasattr(module, "named_modules")
+    # Tensors that are neither parameters nor buffers, and that somebody holds all the same.
+    own = {name for name, _ in plain_tensors(module)} if has_parts else set()
+    held = own | ({name for name, _ in loose_tensors(module)} if has_parts else set())
     for change in changes(captured):
         if change.kind is InputKind.USER:
             continue
-        if change.kind is InputKind.CONSTANT and change.name not in held:
+        is_plain = change.kind is InputKind.CONSTANT
+        if is_plain and change.name not in held:
             continue  # made in forward itself, or nobody's
         if change.name.endswith("num_batches_tracked"):  # a count for training, said there
             continue
-        yield from _hits(captured, change)
+        yield from _hits(captured, change, within_reach=not is_plain or change.name in own)
 
 
-def _attributes(captured: Captured) -> frozenset[str]:
-    """Tensors that are neither parameters nor buffers, and that modules hold all the same."""
-    module = captured.loaded.module if captured.loaded else None
-    module = getattr(module, "__self__", module)
-    named = plain_tensors(module) if hasattr(module, "named_modules") else ()
-    return frozenset(name for name, _ in named)
-
-
-def _hits(captured: Captured, change: Change) -> Iterator[Hit]:
+def _hits(captured: Captured, change: Change, *, within_reach: bool) -> Iterator[Hit]:
     kind = "tensor" if change.kind is InputKind.CONSTANT else change.kind.value
     what, index = f"{kind} {change.name}", change.position
     matters = index is not None and reaches_output(captured, index)
@@ -100,6 +99,6 @@ def _hits(captured: Captured, change: Change) -> Iterator[Hit]:
             f"forward changes the {what}"
             + (", and the result depends on it" if matters else "; the file leaves the change out"),
             at=place,
-            help=cure if exposed else offer + cure,
+            help=offer + cure if within_reach and not exposed else cure,
             severity=None if matters else Severity.WARNING,
         )

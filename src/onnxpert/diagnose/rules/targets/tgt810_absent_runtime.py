@@ -8,7 +8,7 @@ from onnxpert.core.types import Absent, Hit, Severity
 from onnxpert.diagnose.rule import rule
 
 
-@rule("TGT810", "absent-runtime", reads=Absent, severity=Severity.WARNING, since="0.2")
+@rule("TGT810", "absent-runtime", reads=Absent, severity=Severity.INFO, since="0.2")
 def absent_runtime(absent: Absent) -> Iterator[Hit]:
     """
     ## What it does
@@ -16,7 +16,8 @@ def absent_runtime(absent: Absent) -> Iterator[Hit]:
     on another target.
 
     ## Why it matters
-    What the tables do not say, only the target itself can show.
+    What the tables do not say, only the target itself can show. Where no other target can run the file
+    either, nothing is proven by a run, and that is a warning.
 
     ## Example
     ```python
@@ -49,4 +50,5 @@ def absent_runtime(absent: Absent) -> Iterator[Hit]:
     yield Hit(
         f"{absent.reason}: {absent.target} is checked {how}",
         help=absent.help,
+        severity=Severity.WARNING if absent.lacking else None,
     )

@@ -1,0 +1,149 @@
+"""What a model keeps where no module shows it: in objects, variables, iterators, its own `__dict__`."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+from onnxpert import Severity
+from onnxpert.report import Report
+
+TOTAL = torch.zeros(3)
+NUMBERS = itertools.count(1)
+
+
+def marked(report: Report, rule: str) -> list[str]:
+    """The marks at the end of the lines of a rule's findings."""
+    places = [f.location for f in report.findings if f.rule == rule and f.location]
+    return [place.code.rpartition("# ")[2] for place in places]
+
+
+class Ring:
+    def __init__(self) -> None:
+        self.keys = torch.zeros(2, 3)
+        self.parts = [torch.zeros(3)]
+
+
+class WritesInObjects(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ring = Ring()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.ring.keys[0] += x  # key
+        self.ring.parts[0].add_(x)  # part
+        TOTAL.add_(1)  # variable
+        return x + self.ring.keys[0] + TOTAL
+
+
+def test_tensors_of_objects_and_variables_that_are_written_in_place() -> None:
+    model = WritesInObjects().eval()
+    report = onnxpert.diagnose(model, (torch.ones(3),))
+    assert marked(report, "STA301") == ["key", "part", "variable"]
+    severities = [found.severity for found in report.findings if found.rule == "STA301"]
+    assert severities == [Severity.ERROR, Severity.WARNING, Severity.ERROR]
+
+
+def test_they_are_left_as_they_were() -> None:
+    model = WritesInObjects().eval()
+    onnxpert.diagnose(model, (torch.ones(3),))
+    assert not model.ring.keys.any()
+    assert not model.ring.parts[0].any()
+    assert not TOTAL.any()
+
+
+class StepsVariable(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * next(NUMBERS)  # number
+
+
+def test_an_iterator_among_the_variables_goes_on() -> None:
+    report = onnxpert.diagnose(StepsVariable().eval(), (torch.ones(3),))
+    assert marked(report, "STA307") == ["number"]
+
+
+class CountsInDict(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.used = 0
+
+    def __getattr__(self, name: str) -> object:
+        if name == "gain":
+            self.__dict__["used"] += 1  # count
+            return 2.0
+        return super().__getattr__(name)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.gain  # type: ignore[operator]
+
+
+def test_an_attribute_that_is_written_past_setattr_has_its_line() -> None:
+    report = onnxpert.diagnose(CountsInDict().eval(), (torch.ones(3),))
+    assert marked(report, "STA302") == ["count"]
+
+
+class Leaky(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.act = nn.RReLU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.act(x)  # act
+        return x + torch.randn_like(x)  # noise
+
+
+def test_what_draws_in_training_only_is_not_named() -> None:
+    report = onnxpert.diagnose(Leaky().eval(), (torch.randn(3),))
+    assert marked(report, "NUM702") == ["noise"]
+
+
+class Tall(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:  # forward
+        return torch.linspace(0, 1, x.shape[0]) * x
+
+
+def test_what_the_nearest_opset_lacks_is_only_told_once() -> None:
+    sizes = ({0: "n"},)
+    model = Tall().eval()
+    report = onnxpert.diagnose(model, (torch.ones(4),), dynamic_shapes=sizes, opset_version=9)
+    assert marked(report, "VER601") == ["forward"]
+    rest = [found for found in report.findings if found.rule != "VER601"]
+    assert all(found.severity is Severity.INFO for found in rest)
+    assert len([found for found in rest if found.rule == "OPS502"]) <= 1
+
+
+def test_what_is_said_of_the_whole_model_has_a_line() -> None:
+    report = onnxpert.diagnose(Tall().eval(), (torch.ones(4),), target="tensorrt")
+    assert marked(report, "TGT810") == ["forward"]
+    assert all(found.severity is Severity.INFO for found in report.findings)
+
+
+class Memo:
+    def __init__(self) -> None:
+        self.grids: dict[tuple[int, int], Tensor] = {}
+
+    def grid(self, h: int, w: int) -> Tensor:
+        key = (int(h), int(w))
+        if key not in self.grids:
+            self.grids[key] = torch.ones(h * w)
+        return self.grids[key]
+
+
+class Anchors(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.memo = Memo()
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = nn.functional.max_pool2d(x, 2)
+        return self.memo.grid(y.shape[-2], y.shape[-1]) + y.flatten()
+
+
+def test_a_table_of_an_objects_takes_sizes_for_keys() -> None:
+    sizes = ({1: "h", 2: "w"},)
+    report = onnxpert.diagnose(Anchors().eval(), (torch.randn(1, 6, 8),), dynamic_shapes=sizes)
+    assert report.ok
+    assert {found.rule for found in report.findings} <= {"STA302", "SHP214"}
