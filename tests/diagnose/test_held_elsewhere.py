@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import urllib.request
 
 import torch
 from torch import Tensor, nn
@@ -147,3 +149,39 @@ def test_a_table_of_an_objects_takes_sizes_for_keys() -> None:
     report = onnxpert.diagnose(Anchors().eval(), (torch.randn(1, 6, 8),), dynamic_shapes=sizes)
     assert report.ok
     assert {found.rule for found in report.findings} <= {"STA302", "SHP214"}
+
+
+class OfItsClass(nn.Module):
+    calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        OfItsClass.calls += 1
+        return x * 2
+
+
+def test_an_attribute_of_a_class_is_called_so() -> None:
+    report = onnxpert.diagnose(OfItsClass().eval(), (torch.ones(3),))
+    (found,) = [each for each in report.findings if each.rule == "STA302"]
+    assert "OfItsClass.calls" in found.message
+
+
+class Asks(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        proxies = urllib.request.getproxies()  # which asks the environment on its own account
+        return x * (os.getpid() % 2) + float(os.getenv("GAIN", "2")) + 0 * len(proxies)  # asked
+
+
+def test_what_the_process_is_asked_for() -> None:
+    report = onnxpert.diagnose(Asks().eval(), (torch.ones(3),))
+    assert marked(report, "STA309") == ["asked", "asked"]
+
+
+class Record(nn.Module):
+    def forward(self, x: Tensor, record: dict[str, int]) -> Tensor:
+        return x * record["scale"]
+
+
+def test_a_number_that_nobody_reads_is_passed_over() -> None:
+    report = onnxpert.diagnose(Record().eval(), (torch.ones(3), {"scale": 2, "age": 61}))
+    (found,) = [each for each in report.findings if each.rule == "INP123"]
+    assert 'record["scale"]' in found.message

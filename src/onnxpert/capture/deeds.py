@@ -7,10 +7,12 @@ import datetime
 import io
 import logging
 import os
+import platform
 import random
 import socket
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -53,6 +55,17 @@ _FILES: tuple[tuple[Any, str, str], ...] = (
     (os.path, "isfile", "os.path.isfile"),
     (os.path, "isdir", "os.path.isdir"),
 )
+_SURROUNDINGS = (
+    (os, "getpid", "the number of its process"),
+    (os, "getcwd", "the working folder"),
+    (os, "cpu_count", "the number of processors"),
+    (socket, "gethostname", "the name of the machine"),
+    (platform, "node", "the name of the machine"),
+    (platform, "system", "the name of the system"),
+    (threading, "get_ident", "the number of its thread"),
+)
+# `os.getenv` and `os.environ.get`, which ask for it themselves.
+_ASKING_FOR_THEM = ("os", "_collections_abc", "collections.abc")
 _QUESTIONS = (
     (torch.onnx, "is_in_onnx_export", "torch.onnx.is_in_onnx_export"),
     (torch.compiler, "is_exporting", "torch.compiler.is_exporting"),
@@ -93,7 +106,9 @@ def _watched() -> Iterator[tuple[Any, str, Deed, str]]:
         yield time, name, Deed.CLOCK, f"time.{name}"
     for home, name, what in _QUESTIONS:
         yield home, name, Deed.QUESTION, what
-    yield type(os.environ), "__getitem__", Deed.ENVIRONMENT, "os.environ"
+    yield type(os.environ), "__getitem__", Deed.ENVIRONMENT, "an environment variable"
+    for home, name, what in _SURROUNDINGS:
+        yield home, name, Deed.ENVIRONMENT, what
     # Which is called of what is not filtered out.
     yield logging.Logger, "_log", Deed.PRINT, "a logger"
 
@@ -211,7 +226,9 @@ class Deeds:
         def seen(*args: Any, **kwargs: Any) -> Any:
             # The library's own look at the clock (a log has the time in it) decides nothing.
             # `random.uniform` asks for a `Random.random` itself.
-            if _asked_by_user(directly=deed is Deed.CLOCK or what.startswith("random.Random")):
+            directly = deed in (Deed.CLOCK, Deed.ENVIRONMENT) or what.startswith("random.Random")
+            by = _ASKING_FOR_THEM if deed is Deed.ENVIRONMENT else ()
+            if _asked_by_user(directly=directly, by=by):
                 self.note(deed, what, location(user_frames(), self._running()))
             return plain(*args, **kwargs)
 
@@ -317,14 +334,15 @@ def _written_by(
     return None
 
 
-def _asked_by_user(*, directly: bool = False) -> bool:
-    """Whether the call comes from the user's own code, by way of the standard library at most."""
+def _asked_by_user(*, directly: bool = False, by: Collection[str] = ()) -> bool:
+    """Whether the call comes from the user's own code, by way of the standard library at most, or of
+    these modules of it."""
     frame = sys._getframe(2)
     while frame is not None:
-        if directly:
-            return ownership(frame.f_code.co_filename) == _USER
         file = frame.f_code.co_filename
         owner = ownership(file)
+        if directly and frame.f_globals.get("__name__") not in by:
+            return owner == _USER
         if owner:
             return owner == _USER
         if f"{os.sep}torch{os.sep}" in file or "onnxpert" in file:

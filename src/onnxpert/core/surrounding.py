@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from onnxpert.core.statement import tree_of
 from onnxpert.core.types import Location, replace
 
+# Methods that read it as a whole.
+_WHOLE = frozenset(dir({})) | frozenset(dir([]))
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -62,6 +64,31 @@ def uses(definition: Location | None, path: str) -> Iterator[Location]:
         at = _at(definition, line)
         if at is not None:
             yield at
+
+
+def is_unread(definition: Location | None, path: str) -> bool:
+    """Whether a function surely never reads an argument, or what a path leads to in it: all that it does
+    with the argument is to take other things out of it."""
+    function = _function(definition)
+    if function is None or not _is_written(path):
+        return False
+    steps = [node for node in ast.walk(ast.parse(path, mode="eval")) if _step(node) is not None]
+    wanted = (
+        _step(steps[-1]) if steps else None
+    )  # the walk goes inwards: the last is the first step
+    root = next(node.id for node in ast.walk(ast.parse(path)) if isinstance(node, ast.Name))
+    above = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    names = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == root]
+    taken = [_step(above[name]) for name in names]
+    return all(one is not None and one != wanted for one in taken)
+
+
+def _step(node: ast.AST) -> str | None:
+    """What is taken out of a thing: `"dt"` of `options["dt"]`, `top` of `options.top`."""
+    if isinstance(node, ast.Attribute):
+        return node.attr if node.attr not in _WHOLE else None
+    taken = node.slice if isinstance(node, ast.Subscript) else None
+    return repr(taken.value) if isinstance(taken, ast.Constant) else None
 
 
 def _is_written(path: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from onnxpert.core.surrounding import is_unread
 from onnxpert.core.types import Captured, Hit, InputLeaf, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -19,7 +20,7 @@ def constant_number(captured: Captured) -> Iterator[Hit]:
 
     ## Why it matters
     The file computes with the number of the example for ever, and is proven for that number only.
-    Of a float that was asked to be dynamic it is an error.
+    Of a float that was asked to be dynamic it is an error. One that `forward` never reads is passed over.
 
     ## Example
     ```python
@@ -57,6 +58,8 @@ def constant_number(captured: Captured) -> Iterator[Hit]:
         return
     loaded = captured.loaded
     staying = [leaf for leaf in loaded.leaves if _stays(leaf, loaded.constants)]
+    # What nobody reads comes with the rest of a record.
+    staying = [leaf for leaf in staying if not is_unread(loaded.source, leaf.path)]
     lists = Counter(_list(leaf) for leaf in staying if leaf.name not in loaded.floats)
     for leaf in staying:
         if leaf.name not in loaded.floats and _list(leaf) and lists[_list(leaf)] != 1:

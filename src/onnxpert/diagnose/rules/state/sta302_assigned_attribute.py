@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from onnxpert.core.source import is_library
 from onnxpert.core.types import Captured, Deed, Hit, Severity
+from onnxpert.diagnose.parts import parts
 from onnxpert.diagnose.rule import rule
 
 
@@ -54,14 +55,21 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
     """
     done = {done.what: done for done in captured.done if done.deed is Deed.ATTRIBUTE}
     source = captured.loaded.source if captured.loaded else None
+    classes = {
+        kind.__name__
+        for _, part in (parts(captured.loaded) if captured.loaded else ())
+        for kind in type(part).__mro__
+    }
     for name in captured.written:
         kept = done.get(name)
         at = kept.location if kept is not None and kept.location is not None else source
         handed_on = kept is not None and kept.handed_on
         # A library's caches are nothing for its users to do about; that they matter is an error.
         is_quiet = handed_on or (at is not None and is_library(at.file))
+        whose, _, attribute = name.rpartition(".")
+        holder = whose if whose in classes else "self"
         yield Hit(
-            f"forward assigns self.{name.rpartition('.')[2]}, and the file leaves that out",
+            f"forward assigns {holder}.{attribute}, and the file leaves that out",
             at=at,
             help=_HANDED_ON if handed_on else _KEPT,
             severity=Severity.INFO if is_quiet else None,

@@ -12,7 +12,8 @@ from onnxpert.diagnose.rule import rule
 def read_environment(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Finds reads of `os.environ` while `forward` runs.
+    Finds reads of `os.environ` while `forward` runs, and of what else is about the machine or the process: its
+    name, its number, the working folder.
 
     ## Why it matters
     The file is made for the value that the variable has during the export, whatever it is later.
@@ -57,7 +58,7 @@ def read_environment(captured: Captured) -> Iterator[Hit]:
     for done in captured.done:
         if done.deed is Deed.ENVIRONMENT:
             yield Hit(
-                "forward reads an environment variable, and the file keeps what it says now",
+                f"forward reads {done.what}, and the file keeps what it says now",
                 at=done.location,
                 help="read it once when the model is built",
             )
