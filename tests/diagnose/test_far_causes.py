@@ -57,3 +57,33 @@ def test_a_size_that_only_the_look_fixed_is_no_obstacle() -> None:
     args = (torch.arange(12.0).reshape(6, 2), torch.ones(6))
     report = onnxpert.diagnose(Voxels().eval(), args, dynamic_shapes=sizes)
     assert "SHP201" not in {each.rule for each in report.findings if each.blocks}
+
+
+class Diffuses(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.rand(5, 5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.table @ x  # table
+        return torch.cat([x, y], -1)
+
+
+def test_what_only_follows_from_a_table_is_not_told() -> None:
+    sizes = ({1: "n"},)
+    report = onnxpert.diagnose(Diffuses().eval(), (torch.rand(2, 5, 3),), dynamic_shapes=sizes)
+    assert marks(report, "SHP201") == {"table": Severity.ERROR}
+
+
+class Reads(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, int]:
+        text = "".join(str(int(each)) for each in x.long())  # text
+        value = int(text)
+        return torch.linalg.eigvals(x[:, None] * x).real, value
+
+
+def test_a_text_of_values_is_read_on() -> None:
+    report = onnxpert.diagnose(Reads().eval(), (torch.tensor([4.0, 7.0, 1.0]),))
+    assert marks(report, "CTL405") == {"text": Severity.ERROR}
+    assert not marks(report, "CAP001")
+    assert marks(report, "OPS501")

@@ -6,6 +6,7 @@ import itertools
 import os
 import urllib.request
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -185,3 +186,28 @@ def test_a_number_that_nobody_reads_is_passed_over() -> None:
     report = onnxpert.diagnose(Record().eval(), (torch.ones(3), {"scale": 2, "age": 61}))
     (found,) = [each for each in report.findings if each.rule == "INP123"]
     assert 'record["scale"]' in found.message
+
+
+class Registers(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = x * 2
+        self.register_buffer("last", y, persistent=False)  # buffer
+        return y
+
+
+def test_a_buffer_that_forward_registers() -> None:
+    report = onnxpert.diagnose(Registers().eval(), (torch.ones(3),))
+    assert marked(report, "STA302") == ["buffer"]
+
+
+class MakesGenerators(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        seeded = np.random.default_rng(3)
+        x = x + float(seeded.normal())
+        drawn = np.random.default_rng()
+        return x * float(drawn.normal())  # draw
+
+
+def test_a_generator_without_a_seed_draws_where_it_is_asked() -> None:
+    report = onnxpert.diagnose(MakesGenerators().eval(), (torch.ones(3),))
+    assert marked(report, "NUM703") == ["draw"]

@@ -40,6 +40,7 @@ _CHANCE = (
 _KEPT_STILL = frozenset(
     {"seed", "get_state", "set_state", "get_bit_generator", "set_bit_generator"}
 )
+_MAKER = "default_rng"
 _CLOCK = (
     "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "process_time", "localtime",
     "gmtime", "strftime", "ctime",
@@ -99,7 +100,7 @@ def _watched() -> Iterator[tuple[Any, str, Deed, str]]:
     numpy = sys.modules.get("numpy.random")
     for name in _NUMPY_FILES if numpy is not None else ():
         yield sys.modules["numpy"], name, Deed.FILE, f"numpy.{name}"
-    for name in (*dir(numpy.RandomState), "default_rng") if numpy is not None else ():
+    for name in (*dir(numpy.RandomState), _MAKER) if numpy is not None else ():
         if not name.startswith("_") and name not in _KEPT_STILL:
             yield numpy, name, Deed.CHANCE, f"numpy.random.{name}"
     for name in _CLOCK:
@@ -123,6 +124,8 @@ class Deeds:
         self._seen: dict[tuple[Deed, str, str, int], Done] = {}
         self._assigned: dict[str, Location] = {}  # where it was given what it had at the end
         self._advanced: dict[str, Location | None] = {}  # iterators that were asked for the next
+        self._deaf = False
+        self._generator: Callable[[Any], Any] = _as_it_is  # what is given for a new one of NumPy's
         self._iterators: dict[int, tuple[Deed, str]] = {}
         self._begun: set[str] = set()  # what was given an empty container, for others to fill
 
@@ -132,6 +135,8 @@ class Deeds:
         return self._assigned.keys()
 
     def note(self, deed: Deed, what: str, at: Location | None, *, guessed: bool = False) -> None:
+        if self._deaf:
+            return
         key = (deed, what, at.file if at else "", at.line if at else 0)
         self._seen.setdefault(key, Done(deed, what, at, guessed))
 
@@ -194,7 +199,8 @@ class Deeds:
             plain = getattr(home, name, None)
             if plain is None or not hasattr(home, "__dict__"):
                 continue
-            seen = self._calling(plain, deed, what)
+            makes = name == _MAKER
+            seen = self._making(plain) if makes else self._calling(plain, deed, what)
             stack.enter_context(patch.object(home, name, seen))
             for module, alias in aliases.get(id(plain), ()):
                 if module is not home:
@@ -249,14 +255,30 @@ class Deeds:
             if type(value) is numpy.Generator
         ]
         kind = type("Generator", (numpy.Generator,), {"__getattribute__": self._looking_up()})
+        self._generator = lambda plain: kind(plain.bit_generator)
         for holder, name, value in kept:
             holder[name] = kind(value.bit_generator)
         try:
             yield
         finally:
+            self._generator = _as_it_is
             for holder, name, value in kept:
                 if isinstance(holder.get(name), kind):
                     holder[name] = value
+
+    def _making(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        """`default_rng()` in forward draws where it is asked to; with a seed, the same every time."""
+
+        def make(*seed: Any, **named: Any) -> Any:
+            is_chance = not (seed or named) and _asked_by_user()
+            self._deaf = True  # to where it gets its first bits from
+            try:
+                made = plain(*seed, **named)
+            finally:
+                self._deaf = False
+            return self._generator(made) if is_chance else made
+
+        return make
 
     def _looking_up(self) -> Callable[..., Any]:
         def look_up(generator: Any, name: str) -> Any:
@@ -319,6 +341,10 @@ class Deeds:
                 at = at or next((found for found in places if found is not None), None)
                 self.note(Deed.GLOBAL, change.name, at, guessed=True)
             table.restore()
+
+
+def _as_it_is(thing: Any) -> Any:
+    return thing
 
 
 def _written_by(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from types import FrameType
 from typing import Any
 from unittest.mock import patch
 
@@ -45,24 +46,30 @@ def conditions_at(places: Iterable[Location | None]) -> tuple[Read, ...]:
 
 @contextmanager
 def as_text(
-    note: Callable[[Location | None], None], place: Callable[[], Any], worded: dict[str, Any]
+    note: Callable[[Location | None], None],
+    place: Callable[[], Any],
+    worded: dict[str, Any],
+    known: Callable[[Any], Any],
 ) -> Iterator[None]:
     """While on, a number of the data's that the user's own code makes a text of is noted.
 
-    Its text is the symbol's: right for whoever reads a log, wrong for whoever computes on with it."""
+    Its text is the symbol's: right for whoever reads a log, wrong for whoever computes on with it; where
+    the number is known, its own."""
 
     def heard() -> None:
         # torch names symbols too, in messages of its own.
-        if ownership(sys._getframe(2).f_code.co_filename) == _USER:
+        if _is_users(sys._getframe(2)):
             note(place())
 
     def noting(plain: Callable[..., str]) -> Callable[..., str]:
         def said(symbol: Any, *rest: Any) -> str:
             text = plain(symbol, *rest)
-            if _is_of_data(symbol):
-                worded[text] = symbol
-                heard()
-            return text
+            if not _is_of_data(symbol):
+                return text
+            worded[text] = symbol
+            heard()
+            number = known(symbol) if _is_users(sys._getframe(1)) else None
+            return text if number is None else str(number)
 
         return said
 
@@ -70,7 +77,10 @@ def as_text(
         if not _is_of_data(symbol):
             return object.__format__(symbol, spec)
         heard()
-        return str(symbol)  # which is noted with it
+        number = known(symbol)
+        return (
+            str(symbol) if number is None else format(number, spec)
+        )  # the former is noted with it
 
     def written_out(tensor: torch.Tensor, spec: str) -> str:
         # `f"{loss:.3f}"`, which a tensor answers by way of its only value.
@@ -86,6 +96,10 @@ def as_text(
                 stack.enter_context(patch.object(kind, name, noting(getattr(kind, name))))
             stack.enter_context(patch.object(kind, "__format__", formatted))
         yield
+
+
+def _is_users(frame: FrameType) -> bool:
+    return ownership(frame.f_code.co_filename) == _USER
 
 
 def _is_of_data(symbol: Any) -> bool:

@@ -101,6 +101,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.operators: dict[Any, Callable[..., Any]] = {}
         self.texts: list[Location | None] = []  # ... and where it made a text of one
         self.worded: dict[str, Any] = {}  # which one that is
+        self.known: Callable[[Any], Any] = lambda _: None  # the number itself, if it is any
         self.watch: Callable[[], None] | None = None  # called every so many nodes
 
     # ---- inputs ----------------------------------------------------------------------------

@@ -133,7 +133,7 @@ class _Fitting(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if at is None:
                 raise
             written = [self._fixed[id(each)] for each in tensors(args) if id(each) in self._fixed]
-            for given in _fitted(args):
+            for given in _fitted(args, self._sizes):
                 with suppress(RuntimeError, IndexError):
                     out = func(*given, **kwargs)
                     for place in written or [at]:
@@ -156,24 +156,25 @@ class _Fitting(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._kept += fixed
 
 
-def _fitted(args: Any) -> Iterator[Any]:
-    """The arguments of a call with one size changed, or two of one tensor, to others that are there."""
+def _fitted(args: Any, fixed: set[int]) -> Iterator[Any]:
+    """The arguments of a call with sizes of one tensor changed to others that are there: all that are
+    fixed, one, or two."""
     flat, spec = pytree.tree_flatten(tuple(args))
     slots = [
         (place, axis)
         for place, each in enumerate(flat)
         for axis in range(each.dim() if isinstance(each, torch.Tensor) else 0)
     ]
-    sizes = {
-        each.shape[axis]
-        for each in flat
-        if isinstance(each, torch.Tensor)
-        for axis in range(each.dim())
-    } - {0, 1}
+    sizes = {flat[place].shape[axis] for place, axis in slots} - {0, 1}
     pairs = [(a, b) for a in slots for b in slots if a[0] == b[0] and a[1] < b[1]]
+    held = [slot for slot in slots if flat[slot[0]].shape[slot[1]] in fixed]
+    whole = [
+        [one for one in held if one[0] == place] for place in dict.fromkeys(p for p, _ in held)
+    ]
     # What came later in a call is more often the table or the mask.
-    for chosen in (*([slot] for slot in reversed(slots)), *reversed(pairs)):
-        for size in sorted(sizes):
+    singles = [[slot] for slot in reversed(slots)]
+    for chosen in (*reversed(whole), *singles, *reversed(pairs)):
+        for size in sorted(sizes, key=lambda each: (each in fixed, each)):
             changed = list(flat)
             for place, axis in chosen:
                 changed[place] = _stretched(changed[place], axis, size)

@@ -71,6 +71,7 @@ def _differs(buffer: torch.Tensor, value: torch.Tensor) -> bool:
 
 
 _TABLES = ("_parameters", "_buffers", "_modules")
+_BESIDE = "_non_persistent_buffers_set"  # names of buffers, which are told by themselves
 
 
 def snapshot(part: Any) -> dict[str, Any]:
@@ -96,7 +97,7 @@ def restore(part: Any, before: dict[str, Any]) -> Iterator[str]:
         if copied is not None and not _same(value, copied):
             names = _rewritten(value, copied) if key in _TABLES else [key]
             _refill(value, copied)
-            yield from names
+            yield from (name for name in names if name != _BESIDE)
 
 
 def _rewritten(value: dict[str, Any], copied: dict[str, Any]) -> list[str]:

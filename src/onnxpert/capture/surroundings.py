@@ -124,7 +124,8 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(OpenSignals())
         stack.enter_context(recorder.autocast)
         stack.enter_context(scans_in_order())
-        stack.enter_context(as_text(recorder.texts.append, recorder.place, recorder.worded))
+        words = recorder.worded
+        stack.enter_context(as_text(recorder.texts.append, recorder.place, words, recorder.known))
         stack.enter_context(fakes_take_classes())
         stack.enter_context(without_loops_over_data())
         stack.enter_context(recorder.custom.functions())

@@ -34,7 +34,8 @@ _LIBRARY, _USER = 2, 3
 _HOOKS = ("_hooks", "_hooks_with_kwargs")
 _WRAPPERS = (staticmethod, classmethod, property, MethodType, partial)
 _MODULES = "torch.nn.modules.module"
-_REGISTRIES = frozenset({"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"})
+_TABLES = ("_parameters", "_buffers", "_modules")
+_REGISTRIES = frozenset({*_TABLES, "_non_persistent_buffers_set"})
 
 
 def plain_tensors(model: Any) -> Iterator[tuple[str, Any]]:
@@ -70,8 +71,12 @@ def namespaces(model: Any) -> list[dict[str, Any]]:
 
 
 def of_attributes(model: Any) -> list[Table]:
-    """The attributes of the modules themselves."""
-    return [Table(vars(part), path, type(part), "") for path, part in model.named_modules()]
+    """The attributes of the modules themselves, buffers and such among them."""
+    return [
+        Table(names, path, type(part), "")
+        for path, part in model.named_modules()
+        for names in (vars(part), *(vars(part)[each] for each in _TABLES))
+    ]
 
 
 def of_model(model: Any) -> list[Table]:

@@ -26,6 +26,7 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
         self, mode: Any, names: Mapping[int, tuple[InputKind, str]], whole: frozenset[Any]
     ) -> None:
         super().__init__(mode, names, whole)
+        self.known = self._environment.number
         self._real: dict[int, torch.Tensor] = {}  # id of a fake -> what it stands for
         self._stood_in: set[int] = set()  # ids of real tensors that came from outside the graph
         self._left = (

@@ -14,7 +14,7 @@ from onnxpert.capture.forking.softening import softened
 from onnxpert.capture.identities import own_identities
 from onnxpert.capture.kinds import own_types
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
-from onnxpert.capture.reads import condition
+from onnxpert.capture.reads import condition, texts_at
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.scouting.scout import Scout
 from onnxpert.capture.scouting.stumbling import is_at, is_read_at, same
@@ -53,7 +53,11 @@ def scout(loaded: Loaded, stopped: Sequence[Location] = ()) -> Scouted:
         seen = above if captured is not None else seen
     if seen is None:
         return Scouted()
-    blockers = _distinct(seen.blockers, seen.implied, stopped)
+    texts = [
+        Blocker(Asked.NUMBER, "a text is made of a number", read.location)
+        for read in texts_at(seen.texts)
+    ]
+    blockers = _distinct(seen.blockers, (*seen.implied, *texts), stopped)
     if captured is None:
         return Scouted(blockers)
     sides = []
