@@ -133,9 +133,9 @@ def _changed(report: Report, **changes: Any) -> str:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": "2.0"}, 'this Report has schema "2.0", not 1.2'),
-        ({"schema": 1}, "this Report has schema 1, not 1.2"),
-        ({"schema": None}, "this Report has schema null, not 1.2"),
+        ({"schema": "2.0"}, 'this Report has schema "2.0", not 1.3'),
+        ({"schema": 1}, "this Report has schema 1, not 1.3"),
+        ({"schema": None}, "this Report has schema null, not 1.3"),
         ({"ok": 1}, "Report.ok is 1, not of type bool"),
         ({"opset": True}, "Report.opset is true, not of type int"),
         ({"colour": "red"}, "Report has no field 'colour'"),
