@@ -31,6 +31,7 @@ from onnxpert.capture.written.pages import PageRecorder
 from onnxpert.capture.written.sequences import Steps, steps
 from onnxpert.capture.written.slots import FirstTurnError
 from onnxpert.capture.written.trying import Trying
+from onnxpert.capture.written.tuples import unzipped
 from onnxpert.capture.written.units import Units, Variables
 from onnxpert.core.source import location, of_exception
 from onnxpert.core.statement import raises
@@ -84,6 +85,9 @@ class Flow:
     def listed(self, value: Any) -> Any:
         """`value.tolist()`."""
         return numbers_of(value) if isinstance(value, torch.Tensor) else value.tolist()
+
+    def unzipped(self, rows: Any) -> Any:
+        return unzipped(rows)
 
     def builtin(self, function: Any) -> Any:
         try:

@@ -76,6 +76,14 @@ class Grown(list[Any]):
     def take(self, other: Grown) -> None:
         self.rows, self.sizes, self.axis = other.rows, other.sizes, other.axis
 
+    def as_seen(self, sight: Sight) -> tuple[tuple[Any, ...], tuple[Seen, ...]]:  # noqa: ARG002
+        return (self.axis,), tuple(map(Seen, self.parts))
+
+    def put_back(self, keys: tuple[Any, ...], held: list[Any]) -> None:
+        self.rows, *rest = held
+        (self.axis,) = keys
+        self.sizes = rest[0] if rest else None
+
     # ---- as Python's -----------------------------------------------------------------------
 
     def append(self, item: Any) -> None:
@@ -164,6 +172,8 @@ class Grown(list[Any]):
         return item
 
     def __getitem__(self, place: Any) -> Any:
+        if self.sizes is not None and not isinstance(place, slice):
+            return self._piece(self.sizes, place)
         self._even()
         if isinstance(place, slice):
             if place.step == -1 and place.start is place.stop is None:
@@ -173,6 +183,14 @@ class Grown(list[Any]):
             place = self.count + place
         item = torch.select(self.rows, 0, place)
         return item.item() if self.number else item
+
+    def _piece(self, sizes: torch.Tensor, place: Any) -> torch.Tensor:
+        """One of those that differ in size."""
+        at = self.count + place if isinstance(place, int) and place < 0 else place
+        size = torch.select(sizes, 0, at)
+        start: Any = (torch.select(sizes.cumsum(0), 0, at) - size).item()
+        length: Any = size.item()
+        return self.rows.narrow(0, start, length).movedim(0, self.axis or 0)
 
     def __setitem__(self, place: Any, item: Any) -> None:
         self._even()
@@ -239,7 +257,7 @@ class Seen:
     """A value as it is now, containers with what they hold."""
 
     value: Any
-    keys: tuple[Any, ...] | None = None  # of a dictionary; the axis of a list that grows
+    keys: tuple[Any, ...] | None = None  # of a dictionary; what a list that grows is made of
     inner: tuple[Seen, ...] | None = None  # of a container
     first: Seen | None = None  # of a list or dictionary under a second name: the first one
     number: int = 0  # of a list or dictionary: how many were met before it
@@ -260,9 +278,7 @@ class Seen:
             return self.value
         held = [one.restore() for one in self.inner]
         if isinstance(self.value, Grown):
-            self.value.rows, *rest = held
-            (self.value.axis,) = self.keys or (None,)
-            self.value.sizes = rest[0] if rest else None
+            self.value.put_back(self.keys or (None,), held)
         elif isinstance(self.value, LISTS):
             _refill(self.value, held)
         elif isinstance(self.value, dict):
@@ -298,7 +314,7 @@ class Sight:
         if isinstance(value, (*LISTS, dict)):
             self._met[id(value)] = found
         if isinstance(value, Grown):
-            found.keys, found.inner = (value.axis,), tuple(map(Seen, value.parts))
+            found.keys, found.inner = value.as_seen(self)
         elif type(value) in LISTS or (isinstance(value, tuple) and type(value) is not torch.Size):
             found.inner = tuple(map(self.seen, value))
         elif isinstance(value, dict):

@@ -55,14 +55,23 @@ def _together(func: Any, whole: Grown, rest: Any, given: dict[str, Any]) -> Tens
         dtype = given.get("dtype")
         plain = torch.get_default_dtype() if whole.rows.dtype.is_floating_point else torch.int64
         return whole.rows.to(dtype or plain)
-    if func in _STACKS and whole.axis is None:
-        rank = whole.rows.dim()
-        return whole.rows.movedim(0, dim % rank)
+    if func in _STACKS:
+        rows = _evenly(whole)
+        return rows.movedim(0, dim % rows.dim())
     if func is torch.vstack and whole.rows.dim() == 2:
         return whole.rows
     if func in _CATS:
         return _end_to_end(whole, dim)
     raise UnwritableError(f"`{func.__name__}` takes a list of unknown length")
+
+
+def _evenly(whole: Grown) -> Tensor:
+    """The items along a new first axis; those whose sizes only a run knows are as large as each other,
+    or the model itself raises."""
+    if whole.axis is None:
+        return whole.rows
+    rows = whole.rows.reshape([whole.count, -1, *whole.rows.shape[1:]])
+    return rows.movedim(1, whole.axis + 1)
 
 
 def _end_to_end(whole: Grown, dim: int) -> Tensor:

@@ -23,6 +23,7 @@ from onnxpert.capture.written.syntax import (
     is_number_itself,
     is_part,
     is_search,
+    is_unzipping,
     nonlocal_,
     own,
     placed,
@@ -283,6 +284,9 @@ class Flowing(ast.NodeTransformer):
             asked = [self.visit(one) for one in (node.func.value, *node.args)]
             found = called("searched", ast.Constant(node.func.attr), *asked)
             return ast.copy_location(found, node)
+        if is_unzipping(node):
+            rows = self.visit(node.args[0].value)  # type: ignore[attr-defined]
+            return ast.copy_location(called("unzipped", rows), node)
         self._called.add(node.func)
         if isinstance(node.func, ast.Name) and node.func.id in _CALLERS:
             self._called.update(node.args[:1])

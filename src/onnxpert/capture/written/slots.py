@@ -24,6 +24,7 @@ from onnxpert.capture.written.held import (
 )
 from onnxpert.capture.written.looks import Look
 from onnxpert.capture.written.pages import PageRecorder
+from onnxpert.capture.written.tuples import Tuples, column
 
 
 class FirstTurnError(UnwritableError):
@@ -208,6 +209,24 @@ class Growing(Slot):
         yield from (joined(pieces) if pieces else whole).parts
 
 
+@dataclass
+class Columns(Many):
+    """A list of tuples whose length changes: a list for each place in them."""
+
+    kind: type = tuple
+
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+        made = Tuples([part.taken(recorder, tensors) for part in self.parts], self.kind)
+        if self.same:
+            self.old.value.take(made)
+        self.old.made = self.old.value if self.same else made
+        return self.old.made
+
+    def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
+        for place, part in enumerate(self.parts):
+            yield from part.tensors(column(value, place))
+
+
 def is_lost(slot: Slot) -> bool:
     """Whether a part of it is what nobody can know."""
     return any(isinstance(part, Lost) for part in leaves(slot))
@@ -224,9 +243,10 @@ def leaves(slot: Slot) -> Iterator[Slot]:
 
 def retire(slot: Slot, value: Seen) -> None:
     """A list that another has taken the place of: whoever knows it by another name is not to use it."""
-    if isinstance(slot, Many):
+    if isinstance(slot, (Growing, Columns)):
+        if type(value.value) in LISTS:
+            value.value.clear()
+            value.value.append(UNDEFINED)
+    elif isinstance(slot, Many):
         for part, one in zip(slot.parts, value.inner or (), strict=False):
             retire(part, one)
-    elif isinstance(slot, Growing) and type(value.value) in LISTS:
-        value.value.clear()
-        value.value.append(UNDEFINED)

@@ -46,6 +46,13 @@ def is_search(node: ast.AST) -> bool:
     return node.func.attr in ("count", "index") and len(node.args) == 1 and not node.keywords
 
 
+def is_unzipping(node: ast.Call) -> bool:
+    """`zip(*rows)`."""
+    if not isinstance(node.func, ast.Name) or node.func.id != "zip" or node.keywords:
+        return False
+    return len(node.args) == 1 and isinstance(node.args[0], ast.Starred)
+
+
 def is_part(node: ast.Subscript) -> bool:
     """`held[start:stop]`, where an end may be a number that only a run knows."""
     if not isinstance(node.slice, ast.Slice) or not isinstance(node.ctx, ast.Load):

@@ -29,6 +29,7 @@ from onnxpert.capture.written.pages import (
 )
 from onnxpert.capture.written.second_names import SecondNames
 from onnxpert.capture.written.slots import (
+    Columns,
     FirstTurnError,
     Growing,
     Many,
@@ -40,6 +41,7 @@ from onnxpert.capture.written.slots import (
     leaves,
     retire,
 )
+from onnxpert.capture.written.tuples import column
 from onnxpert.capture.written.widening import either, widened
 from onnxpert.core.storages import storage
 
@@ -354,6 +356,9 @@ def _items(slot: Slot, value: Seen) -> Iterator[Seen]:
     """What lists hold whose length changes."""
     if isinstance(slot, Growing):
         yield from value.inner or ()
+    elif isinstance(slot, Columns):
+        for place, part in enumerate(slot.parts):
+            yield from _items(part, column(value, place))
     elif isinstance(slot, Many):
         for part, one in zip(slot.parts, value.inner or (), strict=False):
             yield from _items(part, one)
@@ -401,7 +406,7 @@ def _form(slot: Slot) -> Any:
     if isinstance(slot, One):
         return ("one", slot.look.dtype, _spelled(slot.look), slot.number)
     if isinstance(slot, Many):
-        return ("many", *map(_form, slot.parts))
+        return (type(slot).__name__, *map(_form, slot.parts))
     if isinstance(slot, Growing):
         return ("growing", slot.item.dtype, _spelled(slot.item), slot.number, slot.axis)
     return type(slot).__name__

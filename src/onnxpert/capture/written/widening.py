@@ -13,6 +13,7 @@ from onnxpert.capture.written.looks import Look, look
 from onnxpert.capture.written.pages import same_size, symbols
 from onnxpert.capture.written.slots import (
     Again,
+    Columns,
     FirstTurnError,
     Growing,
     Lost,
@@ -22,6 +23,7 @@ from onnxpert.capture.written.slots import (
     Same,
     Slot,
 )
+from onnxpert.capture.written.tuples import Tuples, column, kind_of
 
 
 def widened(slot: Slot | None, start: Seen, end: Seen, known: set[Any]) -> Slot:
@@ -31,7 +33,7 @@ def widened(slot: Slot | None, start: Seen, end: Seen, known: set[Any]) -> Slot:
         return slot
     if isinstance(slot, Again):
         return _again(start, end)
-    if isinstance(slot, Growing):
+    if isinstance(slot, (Growing, Columns)):
         return _growing(start, end, known, slot)
     if isinstance(slot, Many):
         return _many(slot, start, end, known)
@@ -47,7 +49,7 @@ def either(yes: Seen, no: Seen, known: set[Any]) -> Slot:
 
 def _of_one_type(slot: Slot, yes: Seen, no: Seen) -> Slot:
     """Two types do not become one: the file would give the wider for either."""
-    if isinstance(slot, Many):
+    if isinstance(slot, Many) and not isinstance(slot, Columns):
         pairs = zip(slot.parts, yes.inner or (), no.inner or (), strict=False)
         slot.parts[:] = [_of_one_type(*three) for three in pairs] or slot.parts
     values = [each.value for each in (yes, no) if isinstance(each.value, torch.Tensor)]
@@ -153,9 +155,12 @@ def _number(values: Sequence[Any]) -> One:
     return One(Look(torch.int64, ()), int)
 
 
-def _growing(start: Seen, end: Seen, known: set[Any], slot: Growing | None) -> Slot:
+def _growing(start: Seen, end: Seen, known: set[Any], slot: Slot | None) -> Slot:
     if not isinstance(end.value, LISTS):
         return Lost()
+    tuples = kind_of(start, end)
+    if tuples is not None:
+        return _columns(start, end, known, slot, tuples)
     grown = [x for x in (start, end) if isinstance(x.value, Grown)]
     if grown and grown[-1].keys != (None,):
         (axis,) = grown[-1].keys or (None,)
@@ -165,7 +170,7 @@ def _growing(start: Seen, end: Seen, known: set[Any], slot: Growing | None) -> S
         return _one_list(
             Growing(Look(rows.dtype, tuple(sizes)), grown[-1].value.number, axis), start, end
         )
-    looks: list[Look] = [] if slot is None else [slot.item]
+    looks: list[Look] = [slot.item] if isinstance(slot, Growing) else []
     items = [
         one.value for x in (start, end) if not isinstance(x.value, Grown) for one in x.inner or ()
     ]
@@ -184,6 +189,19 @@ def _growing(start: Seen, end: Seen, known: set[Any], slot: Growing | None) -> S
         found = _over(found, other)
     open_axes = [axis for axis, size in enumerate(found.sizes) if size is None]
     return _one_list(Growing(found, number, open_axes[0] if open_axes else None), start, end)
+
+
+def _columns(
+    start: Seen, end: Seen, known: set[Any], slot: Slot | None, tuples: tuple[type, int]
+) -> Slot:
+    kind, width = tuples
+    before = slot.parts if isinstance(slot, Columns) else [None] * width
+    parts = [
+        _growing(column(start, place), column(end, place), known, before[place])
+        for place in range(width)
+    ]
+    same = isinstance(start.value, Tuples) and start.value is end.value
+    return Columns(start, parts, same, kind)
 
 
 def _one_list(slot: Growing, start: Seen, end: Seen) -> Growing:

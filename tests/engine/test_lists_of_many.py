@@ -1,0 +1,101 @@
+"""Lists whose length only a run knows, of tuples and of tensors of several sizes."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+import onnxpert
+from tests.engine.models import Model
+
+Hit = namedtuple("Hit", "score row")
+
+
+def unzipped(x: Tensor) -> Any:
+    found = []
+    for place, row in enumerate(x):
+        if row.sum() > 0:
+            found.append((row * 2, place))
+    if not found:
+        return x[:1] * 0, torch.zeros(1, dtype=torch.int64)
+    rows, places = zip(*found)  # noqa: B905
+    return torch.stack(rows), torch.tensor(places)
+
+
+def best(x: Tensor) -> Any:
+    hits = [(x[0].sum(), 0, x[0])]
+    for place in range(1, x.shape[0]):
+        if x[place, 0] > 0:
+            hits.append((x[place].sum(), place, x[place]))  # noqa: PERF401
+    hits = sorted(hits, key=lambda hit: hit[0], reverse=True)
+    score, _, row = hits[0]
+    return row * score, torch.tensor([place for _, place, _ in hits])
+
+
+def by_name(x: Tensor) -> Any:
+    hits, score, kept = [], torch.tensor(-1.0), torch.zeros(4)
+    for row in x:
+        if row.max() > 0.5:
+            hits.append(Hit(row.max(), row))  # noqa: PERF401
+    for hit in hits:
+        if hit.score > score:
+            score, kept = hit.score, hit.row
+    return score, kept
+
+
+def popped(x: Tensor) -> Any:
+    todo, total, steps = [(x, 0)], torch.zeros(()), 0
+    while todo and steps < 20:
+        value, depth = todo.pop()
+        steps += 1
+        total = total + value.sum() * (depth + 1)
+        if value.abs().max() > 0.5 and depth < 3:
+            todo.append((value * 0.5, depth + 1))
+            todo.append((value * 0.3, depth + 1))
+    return total, torch.tensor(steps)
+
+
+def of_several_sizes(x: Tensor) -> Any:
+    pieces = []
+    for number in (x[:, 0] > 0).long().cumsum(0).tolist():
+        if number > 1:
+            pieces.append((x[:number], number))  # noqa: PERF401
+    if not pieces:
+        return x[:1] * 0, x[0] * 0
+    most = max(number for _, number in pieces)
+    padded = [functional.pad(piece, (0, 0, 0, most - number)) for piece, number in pieces]
+    return torch.stack(padded).sum(0), pieces[-1][0].sum(0)
+
+
+@pytest.mark.parametrize("function", [unzipped, best, by_name, popped, of_several_sizes])
+def test_other_lengths_and_values(function: Callable[[Tensor], Any], tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, path = Model(function), tmp_path / "m.onnx"
+    onnxpert.export(model, (torch.randn(4, 4),), path, dynamic_shapes=({0: "rows"},))
+    session = onnxruntime.InferenceSession(path)
+    for rows, moved in ((1, 0.0), (2, -9.0), (3, 9.0), (5, 0.0), (13, 0.2)):
+        x = torch.randn(rows, 4) + moved
+        (name,) = [given.name for given in session.get_inputs()]
+        for got, want in zip(session.run(None, {name: x.numpy()}), model(x), strict=True):
+            torch.testing.assert_close(torch.tensor(got), want)
+
+
+def test_a_tensor_that_is_written_later_is_in_no_copied_tuple() -> None:
+    def written(x: Tensor) -> Any:
+        found, total = [], torch.zeros(4)
+        for row in x:
+            total += row
+            if row.sum() > 0:
+                found.append((total, row))
+        return torch.stack([one for one, _ in found]).sum(0) if found else total
+
+    report = onnxpert.diagnose(Model(written), (torch.randn(4, 4),), dynamic_shapes=({0: "n"},))
+    assert not report.ok
