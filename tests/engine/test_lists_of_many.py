@@ -88,6 +88,24 @@ def test_other_lengths_and_values(function: Callable[[Tensor], Any], tmp_path: P
             torch.testing.assert_close(torch.tensor(got), want)
 
 
+def test_a_loop_over_what_is_left_takes_nothing_at_all(tmp_path: Path) -> None:
+    def suppressed(x: Tensor) -> Tensor:
+        order, kept = x.argsort(), []
+        while order.numel() > 0:
+            kept.append(order[0])
+            rest = order[1:]
+            order = rest[(x[rest] - x[order[0]]).abs() > 0.5]
+        return torch.stack(kept) if kept else torch.empty(0, dtype=torch.int64)
+
+    model, path = Model(suppressed), tmp_path / "m.onnx"
+    onnxpert.export(model, (torch.tensor([0.1, 2.0, 0.3, 1.7]),), path, dynamic_shapes=({0: "n"},))
+    session = onnxruntime.InferenceSession(path)
+    for values in ([], [3.0], [1.0, 5.0, 1.1, 7.0, 5.2]):
+        x = torch.tensor(values)
+        (got,) = session.run(None, {"x": x.numpy()})
+        torch.testing.assert_close(torch.tensor(got), model(x))
+
+
 def test_a_tensor_that_is_written_later_is_in_no_copied_tuple() -> None:
     def written(x: Tensor) -> Any:
         found, total = [], torch.zeros(4)

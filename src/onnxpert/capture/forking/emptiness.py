@@ -33,13 +33,17 @@ _OF_EMPTINESS = {
 }
 
 
+def _is_asking(environment: Any) -> bool:
+    return isinstance(environment, Asking) and environment.look is not None
+
+
 @contextmanager
-def open_emptiness() -> Iterator[None]:
-    """While on, whether a size is zero is not known beforehand."""
+def open_emptiness(takes: Callable[[Any], bool] = _is_asking) -> Iterator[None]:
+    """While on, whether a size is zero is not known beforehand, to environments that take questions."""
     names = {name for name, _ in _OF_EMPTINESS}
     plain = {name: getattr(torch.SymInt, name) for name in names}
     for name, compare in plain.items():
-        setattr(torch.SymInt, name, _reopened(name, compare))
+        setattr(torch.SymInt, name, _reopened(name, compare, takes))
     try:
         yield
     finally:
@@ -47,17 +51,20 @@ def open_emptiness() -> Iterator[None]:
             setattr(torch.SymInt, name, compare)
 
 
-def _reopened(name: str, plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _reopened(
+    name: str, plain: Callable[[Any, Any], Any], takes: Callable[[Any], bool]
+) -> Callable[[Any, Any], Any]:
     def compare(size: Any, other: Any) -> Any:
         found = plain(size, other)
         if type(other) is not int or not isinstance(found, torch.SymBool):
             return found
         if_empty = _OF_EMPTINESS.get((name, other))
         settled = found.node.expr in (sympy.true, sympy.false)
-        asking = isinstance(size.node.shape_env, Asking) and size.node.shape_env.look is not None
-        if not (settled and asking and _is_users(sys._getframe(1))):
+        environment = size.node.shape_env
+        if not (settled and takes(environment) and _is_users(sys._getframe(1))):
             return found
-        _note(name, size.node, other, found)
+        if isinstance(environment, Asking):
+            _note(name, size.node, other, found)
         return found if if_empty is None else _asked(size.node, if_empty) or found
 
     return compare

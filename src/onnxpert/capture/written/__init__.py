@@ -18,6 +18,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxpert.capture.flat import Flat, fed_copies, owner
+from onnxpert.capture.forking.emptiness import open_emptiness
 from onnxpert.capture.forking.softening import softened
 from onnxpert.capture.higher_order import as_python
 from onnxpert.capture.recorder import Recorder
@@ -99,7 +100,8 @@ def _rewritten(loaded: Loaded, record: Record, new: Mapping[FunctionType, CodeTy
         made.append(Flow(recorder, module or torch.nn.Module()))
         operators = as_python(recorder, made[0].cond, made[0].while_loop)
         homes = [function.__globals__ for function in new]
-        with swapped(new, made[0]), operators, WrittenLists(), WrittenTruths(), softened(homes):
+        lists, truths, empty = WrittenLists(), WrittenTruths(), open_emptiness(lambda _: True)
+        with swapped(new, made[0]), operators, lists, truths, softened(homes), empty:
             yield
 
     captured = record(loaded, around, PageRecorder)
