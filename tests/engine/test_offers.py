@@ -6,11 +6,23 @@ from types import SimpleNamespace
 from typing import Any
 
 import sympy
+import torch
+from torch.utils._sympy.functions import FloorDiv
 
-from onnxpert.core.types import Boundary, Guard, Row, Verdict, Verified
-from onnxpert.engine.offers import crossings
+from onnxpert.core.types import (
+    Boundary,
+    Crossed,
+    DimSpec,
+    Guard,
+    InputLeaf,
+    Row,
+    Symbol,
+    Verdict,
+    Verified,
+)
+from onnxpert.engine.offers import assumed_equal, crossings
 
-N = sympy.Symbol("n")
+N, M = sympy.symbols("n m")
 
 
 def _crossed(condition: Any) -> list[str]:
@@ -46,3 +58,23 @@ def test_what_roundings_decide_within_they_decide_beyond() -> None:
     ):
         verified = Verified(rows, sway=sway)
         assert [one.row.case for one in crossings(lowered, verified)] == found
+
+
+def _told_to_be_equal(condition: Any) -> bool:
+    """Of two unnamed sizes on one axis, both 6 in the example."""
+    x = torch.zeros(2, 6)
+    leaves = tuple(InputLeaf(name, x, name, ((1, DimSpec()),)) for name in ("x", "mask"))
+    symbols = (Symbol("n", 1, None, 6, (("x", 1),)), Symbol("m", 1, None, 6, (("mask", 1),)))
+    loaded: Any = SimpleNamespace(leaves=leaves)
+    lowered: Any = SimpleNamespace(symbols=symbols)
+    boundary = Boundary({}, Guard("told", ("n", "m"), None), condition, str(condition))
+    row = Row("n=7", "y", {"n": 7, "m": 6}, Verdict.FAIL)
+    return assumed_equal(loaded, lowered, [Crossed(boundary, row, "told")]) is not None
+
+
+def test_sizes_of_which_the_same_is_made_are_assumed_equal() -> None:
+    assert _told_to_be_equal(sympy.Eq(N, M))
+    assert _told_to_be_equal(sympy.Eq(FloorDiv(N, 2), FloorDiv(M, 2)))
+    assert not _told_to_be_equal(sympy.Eq(N, 2 * M - 6))
+    assert not _told_to_be_equal(sympy.Eq(N, M + sympy.Symbol("k") - 3))
+    assert not _told_to_be_equal(sympy.Le(N, M))

@@ -14,7 +14,7 @@ from torch import nn
 
 from onnxpert import targets
 from onnxpert.core.types import Answer, Verdict
-from onnxpert.verify import allowance, verify
+from onnxpert.verify import allowance, proof, verify
 from onnxpert.verify.reference import Reference
 
 ORT = targets.find("ort-cpu")
@@ -130,6 +130,37 @@ def test_a_failure_that_leads_to_another_file_is_looked_into_once(
     assert failed == ["batch=3", "batch=1", "batch=7"]
     assert "Settling [3, 4]" in calls
     assert not {"Settling [1, 4]", "Tremor [1, 4]"} & set(calls)
+
+
+def test_what_is_wrong_and_slow_is_not_run_at_more_sizes(
+    load: Any, doubled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proof, "_LONG_SECONDS", -1.0)
+    loaded = load(Bent(), x=torch.randn(2, 4))
+    for provisional, failed in ((True, ["batch=3"]), (False, ["batch=3", "batch=1", "batch=7"])):
+        verified = verify(loaded, doubled, ORT, provisional=provisional)
+        assert [row.case for row in verified.rows if row.verdict is Verdict.FAIL] == failed
+    asked = verify(loaded, doubled, ORT, sizes=[{"batch": 5}, {"batch": 9}], provisional=True)
+    assert [row.case for row in asked.rows if row.verdict is Verdict.FAIL] == ["batch=5", "batch=9"]
+
+
+class Apart(nn.Module):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return x + mask if len(x) == len(mask) else x - mask
+
+
+def test_what_fails_where_two_sizes_differ_is_not_run_at_more_sizes(
+    load: Any, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proof, "_LONG_SECONDS", -1.0)
+    dims = {"x": (torch.float32, ["batch", 4]), "mask": (torch.float32, ["rows", 4])}
+    path = write([helper.make_node("Add", ["x", "mask"], ["y"])], dims, {"y": dims["x"]})
+    loaded = load(Apart(), x=torch.randn(2, 4), mask=torch.ones(2, 4))
+    for alike, more in (((), True), ((("batch", "rows"),), False)):
+        sizes = [{"rows": 1}, {"batch": 3, "rows": 3}]
+        verified = verify(loaded, path, ORT, sizes=sizes, alike=alike)
+        assert verified.rows[1].verdict is Verdict.FAIL
+        assert (len(verified.rows) > 2) is more
 
 
 class Steep(nn.Module):

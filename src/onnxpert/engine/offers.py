@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import sympy
 
+from onnxpert.core.size_conditions import holding
 from onnxpert.core.source import is_library
 from onnxpert.core.types import (
     Boundary,
@@ -28,6 +32,7 @@ from onnxpert.lower.boundaries import broken
 
 _NOT_SMALL = re.compile(r"Ne\(.*, [01]\)")
 _COMPARED = (Verdict.PASS, Verdict.FAIL)
+_MOST_LIKELY = 64  # beyond a few times the example's size
 _MOST_DOUBTED = 4  # each of them may double the graph
 
 
@@ -184,19 +189,20 @@ def taken_beyond(loaded: Loaded, lowered: Lowered, verified: Verified) -> frozen
     return frozenset(found)
 
 
+def pairs(loaded: Loaded, lowered: Lowered) -> Iterator[tuple[Symbol, Symbol]]:
+    """Unnamed sizes, equal in the example, that look like one."""
+    unnamed = [symbol for symbol in lowered.symbols if _unnamed(loaded, symbol)]
+    for first, second in itertools.combinations(unnamed, 2):
+        if _alike(first, second):
+            yield first, second
+
+
 def tie(loaded: Loaded, lowered: Lowered, verified: Verified) -> Tied | None:
-    """Two unnamed sizes, equal in the example, where changing one without the other fails."""
-    symbols = {symbol.name: symbol for symbol in lowered.symbols if _unnamed(loaded, symbol)}
-    order = [symbol.name for symbol in lowered.symbols]
+    """Two of those, where changing one without the other fails."""
     for row in verified.rows:
-        if row.verdict is not Verdict.FAIL:
-            continue
-        for name, symbol in symbols.items():
-            for other in symbols.values():
-                equal = other is not symbol and _alike(symbol, other)
-                if equal and row.sizes.get(name) != row.sizes.get(other.name):
-                    first, second = sorted((symbol, other), key=lambda s: order.index(s.name))
-                    return Tied(first, second, row)
+        for first, second in pairs(loaded, lowered) if row.verdict is Verdict.FAIL else ():
+            if row.sizes.get(first.name) != row.sizes.get(second.name):
+                return Tied(first, second, row)
     return None
 
 
@@ -205,11 +211,18 @@ def assumed_equal(loaded: Loaded, lowered: Lowered, crossed: Sequence[Crossed]) 
     unnamed = [symbol for symbol in lowered.symbols if _unnamed(loaded, symbol)]
     for one in crossed:
         said = one.boundary.condition
-        names = [str(side) for side in said.args] if isinstance(said, sympy.Eq) else []
+        names = {str(size) for size in said.free_symbols} if isinstance(said, sympy.Eq) else set()
         match [symbol for symbol in unnamed if symbol.name in names]:
-            case [first, second] if _alike(first, second):
+            case [first, second] if _alike(first, second) and _is_equality(said, first, second):
                 return Tied(first, second, one.row)
     return None
+
+
+def _is_equality(said: Any, first: Symbol, second: Symbol) -> bool:
+    """Whether two sizes that are equal are all it takes: of each is made the same (`n // 8`)."""
+    sizes = np.arange(1, 4 * first.example + _MOST_LIKELY)
+    names = {sympy.Symbol(first.name): sizes, sympy.Symbol(second.name): sizes}
+    return said.free_symbols == names.keys() and bool(holding(said, names).all())
 
 
 def _unnamed(loaded: Loaded, symbol: Symbol) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onnxpert.core.types import Captured, Loaded, Randomness, Verified
+from onnxpert.core.types import Captured, Loaded, Lowered, Randomness, Verified
 from onnxpert.engine.again import may_have_other_sides
 from onnxpert.engine.chance import randomness
+from onnxpert.engine.offers import pairs
 from onnxpert.engine.walk import Walk
 from onnxpert.verify import verify
 
@@ -26,7 +27,12 @@ def proof(walk: Walk, loaded: Loaded, file: Path) -> Verified:
         computed_in=walk.request.precision or walk.narrower,
         undetermined=walk.request.undetermined == "allow",
         provisional=may_have_other_sides(walk.captured, loaded),
+        alike=_alike(loaded, lowered) if lowered is not None else (),
     )
+
+
+def _alike(loaded: Loaded, lowered: Lowered) -> list[tuple[str, str]]:
+    return [(first.name, second.name) for first, second in pairs(loaded, lowered)]
 
 
 def chance_in(walk: Walk) -> Randomness | None:

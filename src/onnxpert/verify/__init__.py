@@ -28,6 +28,7 @@ def verify(
     computed_in: str = "",
     undetermined: bool = False,
     provisional: bool = False,
+    alike: Sequence[tuple[str, str]] = (),
 ) -> Verified:
     """Compare the file at `path`, from whatever exporter, with the model and example of `loaded`.
 
@@ -36,7 +37,8 @@ def verify(
     also tried as large as a second of the model's time allows. `randomness` is what
     is known of the part that chance has; with `captured`, both sides of its branches are looked for.
     With `undetermined`, what torch leaves open may be chosen by the file; with `provisional`, a
-    failure at another size than the example's leads to another file, and is not looked into.
+    failure at another size than the example's leads to another file, and is not looked into; one
+    where two sizes that are `alike` differ leads to one with a single size for both.
     What the model or the runtime do is in the result. Raises UsageError when there is no such
     file, when its inputs cannot be matched with the example, or when the runtime is missing."""
     from onnxpert.verify.proof import prove
@@ -53,6 +55,7 @@ def verify(
         computed_in=computed_in,
         undetermined=undetermined,
         provisional=provisional,
+        alike=alike,
     )
     if not loaded.states or not verified.rows:
         return verified

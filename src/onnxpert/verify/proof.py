@@ -44,6 +44,7 @@ from onnxpert.verify.reference import (
 from onnxpert.verify.values import Values
 from onnxpert.verify.wider import HALVES
 
+_LONG_SECONDS = 0.1
 _MOST_TURNED = 6  # cases that take sides of their own, at other sizes too
 _ACROSS_SECONDS = 0.02  # of the model's, in cases that take a side where an assumption is broken
 _MOST_AFTER = 2  # cases that a model which changes is given before and after the example
@@ -62,6 +63,7 @@ def prove(
     computed_in: str = "",
     undetermined: bool = False,
     provisional: bool = False,
+    alike: Sequence[tuple[str, str]] = (),
 ) -> Verified:
     if not path.is_file():
         raise UsageError(f"there is no file {path}", "give the path of an ONNX file")
@@ -102,6 +104,7 @@ def prove(
             Sides(captured) if captured is not None and has_sides(captured) else None,
             tuple(far),
             computed_in,
+            alike,
         )
         return proof.verified()
 
@@ -137,6 +140,9 @@ class _Proof:
     sides: Sides | None  # of a model with branches, or numbers that the data decide
     far: tuple[str, ...] = ()  # sizes to be tried much larger too
     precision: str = ""  # that the file was turned to; "": the model's own
+    alike: Sequence[
+        tuple[str, str]
+    ] = ()  # sizes that become one if the file fails where they differ
     turned: tuple[Case, ...] = ()  # with values that take sides which the example does not
     noted: set[str] = field(default_factory=set)  # cases of which it is known which sides they take
     drew: bool = False  # an answer that looked certain turned out to be a matter of luck
@@ -219,14 +225,22 @@ class _Proof:
         tally = _Tally(character)
         usual = list(cases.wishes(self.inputs))
         beside = (*self.wanted, *self._wishes_of_branches())
+        slow = character.seconds > _LONG_SECONDS  # then what another file replaces is not run on
+        replaced = False
         for wish in (*beside, *usual):
-            if tally.is_enough(len(beside)):
+            is_over = slow and self.explanations.is_over and wish not in beside
+            replaced = is_over or (slow and self._are_to_be_one(rows))
+            if replaced or tally.is_enough(len(beside)):
                 break
             rows += self._shown(wish, tally)
-        for wish in self._wishes_elsewhere(character.seconds):
+        for wish in () if replaced else self._wishes_elsewhere(character.seconds):
             rows += self._shown(wish, tally)
         done = tally.compared  # perhaps for another wish, that is always shown
         return [row for row in rows if row.verdict is not Verdict.SKIPPED or row.case not in done]
+
+    def _are_to_be_one(self, rows: Sequence[Row]) -> bool:
+        failed = [row.sizes for row in rows if row.verdict is Verdict.FAIL]
+        return any(at.get(one) != at.get(other) for one, other in self.alike for at in failed)
 
     def _shown(self, wish: cases.Wish, tally: _Tally) -> list[Row]:
         """The rows of the first way that the model takes."""
