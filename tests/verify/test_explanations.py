@@ -132,6 +132,26 @@ def test_a_failure_that_leads_to_another_file_is_looked_into_once(
     assert not {"Settling [1, 4]", "Tremor [1, 4]"} & set(calls)
 
 
+@pytest.mark.parametrize("provisional", [False, True])
+def test_how_far_the_model_moves_by_itself_is_not_asked_of_a_file_that_goes(
+    load: Any, write: Any, calls: list[str], provisional: bool
+) -> None:
+    class Bent(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x > 0).float() if len(x) == 2 else x
+
+    dims = {"x": (torch.float32, ["batch", 4])}
+    nodes = [
+        helper.make_node("Mul", ["x", "one"], ["same"]),
+        helper.make_node("Greater", ["same", "zero"], ["above"]),
+        helper.make_node("Cast", ["above"], ["y"], to=1),
+    ]
+    numbers = {"one": torch.tensor(1.0), "zero": torch.tensor(0.0)}
+    path = write(nodes, dims, {"y": dims["x"]}, weights=numbers)
+    verify(load(Bent(), x=torch.randn(2, 4)), path, ORT, provisional=provisional)
+    assert ("Witness [3, 4]" in calls) is not provisional
+
+
 def test_what_is_wrong_and_slow_is_not_run_at_more_sizes(
     load: Any, doubled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,11 +28,13 @@ def settlings(
     feeds: Mapping[str, Array],
     *,
     likely: Collection[Choice] = (),
+    briefly: bool = False,
 ) -> Iterator[Settling]:
     """First among equals, then what roundings decide, then both; at last as far as roundings move
     what decides in the model itself, which is asked only if nothing less explains the file.
 
-    `likely`: what explained another case, tried at once if digits did."""
+    `likely`: what explained another case, tried at once if digits did; `briefly`: not that far, for
+    it takes several runs."""
     if Choice.ROUNDING in likely:
         yield Settling(Digits(deciding(feeds)), equals=Choice.ORDER in likely)
     equals = Settling()
@@ -42,7 +44,8 @@ def settlings(
         yield Settling(Digits(values), equals=False)
         if equals.met:
             yield Settling(Digits(values))
-        yield Settling(Digits(values, reference.leeway(leaves)))
+        if not briefly:
+            yield Settling(Digits(values, reference.leeway(leaves)))
 
 
 def settled_rows(

@@ -112,7 +112,11 @@ class Explanations:
 
     def _give_up(self, at: Compared) -> None:
         self.is_missing = True
-        self.is_over = self.provisional and at.case.sizes != self.inputs.example
+        self.is_over = self._leads_on(at)
+
+    def _leads_on(self, at: Compared) -> bool:
+        """Whether a failure there leads to another file."""
+        return self.provisional and at.case.sizes != self.inputs.example
 
     def _is_misshapen(self, at: Compared) -> bool:
         """Whether an output has another shape than the model's, and no data decide about it."""
@@ -181,7 +185,14 @@ class Explanations:
         feeds = self.inputs.feeds(at.leaves)
         invented = at.case.values is not Values.EXAMPLE
         likely = self._made if invented else ()  # at the user's own values it counts which it was
-        for settling in settlings(self.reference, at.leaves, self.deciding, feeds, likely=likely):
+        for settling in settlings(
+            self.reference,
+            at.leaves,
+            self.deciding,
+            feeds,
+            likely=likely,
+            briefly=self._leads_on(at),
+        ):
             try:
                 want, made = self.reference.settled(at.leaves, settling=settling)
             except RefusedError:
