@@ -69,6 +69,29 @@ def test_what_only_other_weights_decide_is_compared(tmp_path: Path) -> None:
     assert agree(both[0], outcomes(job.load({path: gated})))
 
 
+COUNTED = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x, step):
+        return x * {}
+
+
+def example_inputs():
+    return torch.randn(2, 8), torch.tensor(3)
+"""
+
+
+def test_other_whole_numbers_are_compared(tmp_path: Path) -> None:
+    """The example has one step alone, and the model may be asked for any."""
+    path = tmp_path / "net.py"
+    texts = [COUNTED.format(each) for each in ("step", "(0.5 if step == 0 else step)")]
+    path.write_text(texts[0], encoding="utf-8")
+    job = Job(f"{path}:Net", (), None, True, {})
+    assert not agree(*(outcomes(job.load({path: text})) for text in texts))
+
+
 STEEP = """\
 import bisect
 

@@ -29,6 +29,7 @@ _TAKING = frozenset(
     {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__"}
 )
 _DRAWN = 12  # other orders of the example's values
+_ABOVE = 2  # the largest whole number of the example's
 _WEIGHED = (-1.0, 3.0)  # times the weights: other sides of what is asked of results
 
 
@@ -247,12 +248,23 @@ def _drawn(value: Any, dice: Any, near: bool) -> Any:
 
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
         return value
+    if near and value.numel() and not value.is_floating_point() and not value.is_complex():
+        return _whole_numbers(value, dice)
     order = torch.randperm(value.numel(), generator=dice).to(value.device)
     mixed = value.detach().reshape(-1)[order].reshape(value.shape)
     if not near or not value.is_floating_point() or value.numel() < 2:
         return mixed
     spread = torch.randn(value.shape, generator=dice).to(value) * value.detach().std()
     return mixed + spread
+
+
+def _whole_numbers(value: Any, dice: Any) -> Any:
+    """Some between those that are there and a little above: where there are too large ones, a model refuses."""
+    import torch
+
+    is_truth = value.dtype is torch.bool
+    low, high = (0, 1) if is_truth else (min(0, int(value.min())), int(value.max()) + _ABOVE)
+    return torch.randint(low, high + 1, value.shape, generator=dice).to(value)
 
 
 def _longer(value: Any, axes: Mapping[int, str], chosen: set[str], more: int) -> Any:
