@@ -14,6 +14,7 @@ from torch import nn
 
 logger = logging.getLogger(__name__)
 TABLES = {}
+WEIGHTS = np.linspace(0, 1, 8).astype(np.float32)
 
 
 @dataclasses.dataclass
@@ -450,6 +451,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("h = torch.zeros(2, 8)\nreturn x + h", "torch.zeros(x.shape[0], 8)"),
     ],
     "compute-with-torch-arrays": [
+        (
+            "a = x.numpy().copy()\na = (a - WEIGHTS) / 2\nreturn torch.from_numpy(a).exp()",
+            "a = (a - torch.as_tensor(WEIGHTS)) / 2",
+        ),
         (
             "return torch.from_numpy(np.maximum(0.5, np.minimum(x.numpy(), 1)))",
             "return torch.clamp(torch.clamp(x, max=1), min=0.5)",

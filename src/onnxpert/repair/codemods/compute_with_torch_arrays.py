@@ -99,6 +99,9 @@ class _Translation(cst.CSTTransformer):
         made = isinstance(call, cst.Call) and self._page.name(call.func) in _FROM_ARRAY
         if made or not self._page.was(old, Kind.ARRAY) or not self._page.is_lasting(old):
             return new
+        beside = self._page.parent(old)
+        if isinstance(beside, cst.BinaryOperation):  # a tensor alone makes it one, too
+            self.calls += any(map(self._page.is_tensor, (beside.left, beside.right)))
         return self._page.expression("torch.as_tensor({})", new)
 
     def _new(self, old: cst.Call, call: cst.Call) -> cst.BaseExpression | None:
