@@ -26,6 +26,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.fc = nn.Linear(8, 8)
+        self.two = nn.ModuleList([nn.Linear(8, 8), nn.Tanh()])
 
     def forward(self, x):
 """
@@ -293,6 +294,17 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "odd, k = (1, 3, 5, 7), x.sum(0).argmax()\nreturn x if k in odd else -x",
             "(torch.tensor(odd) == k).any()",
         ),
+    ],
+    "ask-every-layer": [
+        (
+            "k = (x.sum() > 0).long()\nreturn self.two[k](x)",
+            "return torch.stack([layer(x) for layer in self.two])[k]",
+        ),
+        (
+            "part = self.two[x.sum(0).argmax() % 2]\nreturn x + part(x)",
+            "return x + torch.stack([layer(x) for layer in self.two])[x.sum(0).argmax() % 2]",
+        ),
+        ("return self.two[int(x.sum() > 0)](x)", ""),  # a number of Python's
     ],
     "order-with-torch": [
         (
