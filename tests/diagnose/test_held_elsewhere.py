@@ -211,3 +211,21 @@ class MakesGenerators(nn.Module):
 def test_a_generator_without_a_seed_draws_where_it_is_asked() -> None:
     report = onnxpert.diagnose(MakesGenerators().eval(), (torch.ones(3),))
     assert marked(report, "NUM703") == ["draw"]
+
+
+class Shapes(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[tuple[int, ...]] = set()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen.add(tuple(x.shape))  # shape
+        return x * 2
+
+
+def test_a_set_of_sizes() -> None:
+    model = Shapes().eval()
+    report = onnxpert.diagnose(model, (torch.ones(3, 4),), dynamic_shapes=({0: "n"},))
+    assert report.ok
+    assert marked(report, "STA302") == ["shape"]
+    assert not model.seen

@@ -5,7 +5,7 @@ by one, which is a question about the size like any other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -62,6 +62,30 @@ class Table(dict[Any, Any]):
         return self[key]
 
 
+class Sizes(set[Any]):
+    """A set that takes sizes, alone or in a tuple."""
+
+    def __init__(self, plain: set[Any]) -> None:
+        super().__init__(plain)
+        self._before = plain.copy()
+        self._open: dict[Any, Any] = {}
+
+    def give_back(self, plain: set[Any]) -> None:
+        plain.difference_update(self._before - self)
+        plain.update(self - self._before)
+
+    def add(self, item: Any) -> None:
+        if _is_open(item):
+            self._open[_spelled(item)] = item
+        else:
+            super().add(item)
+
+    def __contains__(self, item: Any) -> bool:
+        if not _is_open(item):
+            return super().__contains__(item)
+        return _spelled(item) in self._open or any(_equal(item, known) for known in self)
+
+
 def _is_open(key: Any) -> bool:
     if isinstance(key, tuple):
         return any(map(_is_open, key))
@@ -82,18 +106,22 @@ def _equal(key: Any, known: Any) -> bool:
     return bool(key == known) if type(key) in (int, torch.SymInt) else key is known or key == known
 
 
+_KINDS: dict[type, Callable[[Any], Table | Sizes]] = {dict: Table, set: Sizes}
+
+
 @contextmanager
 def open_tables(root: torch.nn.Module) -> Iterator[None]:
-    """While on, the small dicts that the model and its code hold take sizes for keys; what is put there
+    """While on, the small dicts and sets that the model and its code hold take sizes; what is put there
     is gone after."""
     torchs = vars(torch.nn.Module())  # parameters, hooks and such, which every module has
     found = [
         (names, name, value)
         for names in namespaces(root)
         for name, value in names.items()
-        if type(value) is dict and name not in torchs and name[:2] != "__" and _is_small(value)
+        if type(value) in _KINDS and name not in torchs and name[:2] != "__" and _is_small(value)
     ]
-    tables = {id(value): Table(value) for _, _, value in found}  # one may have two names
+    # One may have two names.
+    tables = {id(value): _KINDS[type(value)](value) for _, _, value in found}
     for names, name, value in found:
         names[name] = tables[id(value)]
     try:
@@ -101,10 +129,10 @@ def open_tables(root: torch.nn.Module) -> Iterator[None]:
     finally:
         for names, name, value in found:
             table = names.get(name)
-            if isinstance(table, Table):
+            if isinstance(table, (Table, Sizes)):
                 table.give_back(value)
                 names[name] = value
 
 
-def _is_small(table: dict[Any, Any]) -> bool:
+def _is_small(table: dict[Any, Any] | set[Any]) -> bool:
     return len(table) <= _MOST_KEYS and all(isinstance(key, (int, tuple)) for key in table)
