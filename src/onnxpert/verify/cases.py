@@ -20,6 +20,7 @@ SHUFFLED = " (shuffled)"
 REPEATED = " (repeated values)"
 _FAR = (1031, 521, 263, 131)  # the first that the model takes
 _FAR_SECONDS = 2.0
+_FAR_SQUARE_SECONDS = 16.0  # where all that is there attends to all
 _TIMES = 3
 _LARGER_SECONDS = 0.1
 _QUICK_SECONDS = 0.005
@@ -84,6 +85,7 @@ def far(inputs: Inputs, name: str, seconds: float) -> Wish | None:
         for size in _FAR
         if size > example
         and seconds * size / max(example, 1) <= _FAR_SECONDS
+        and seconds * (size / max(example, 1)) ** 2 <= _FAR_SQUARE_SECONDS
         and _asked(inputs, name, size)
     ]
     ways = [way for size in sizes for way in _ways(inputs, {name: size})]
