@@ -306,6 +306,26 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ),
         ("return self.two[int(x.sum() > 0)](x)", ""),  # a number of Python's
     ],
+    "take-the-first-that-fits": [
+        (
+            (
+                "def level(s):\n    for i, edge in enumerate((-2.0, 0.0, 3.0)):\n        if s < edge:\n"
+                "            return i\n    return 3\nreturn x * level(x.sum())"
+            ),
+            "found = torch.where(s < edge, i, found)",
+        ),
+        (
+            (
+                "k, gain = -1, 0.5\nfor i in range(8):\n    top = x[:, i].max()\n    if top > 0.5:\n"
+                "        k = i\n        gain = 2.0\n        break\nreturn x * k + gain"
+            ),
+            "for i in reversed(range(8)):\n            top = x[:, i].max()\n            fits = top > 0.5\n",
+        ),
+        (  # a turn reads what the one before has left
+            "k = 0.0\nfor i in range(8):\n    if x[0, i] > k:\n        k = k + i\n        break\nreturn x * k",
+            "",
+        ),
+    ],
     "order-with-torch": [
         (
             "rows = [(r.sum(), i, r) for i, r in enumerate(x)]\nrows.sort(key=lambda c: c[0])\nreturn rows[0][2]",
@@ -343,6 +363,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "choose-with-where": [
+        (
+            "kind = 'low'\nif x.sum() > 0:\n    kind = 'high'\nreturn x * {'low': 1, 'high': 2}[kind]",
+            "",  # texts are no tensors
+        ),
         (
             "if x.sum() > 9:\n    y = x + 1\n    return y * 2\nelif x.sum() > 0:\n    return -x\nreturn x",
             "return torch.where(condition, y_if * 2, torch.where(x.sum() > 0, -x, x))",
@@ -463,6 +487,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("h = torch.zeros(2, 8)\nreturn x + h", "torch.zeros(x.shape[0], 8)"),
     ],
     "compute-with-torch-arrays": [
+        (
+            "rows = [row.max() for row in x]\nrows = np.array(rows, dtype=np.float32)\nreturn x * torch.tensor(rows.sum())",
+            "rows = torch.stack(rows).to(torch.float32)",
+        ),
         (
             "a = x.numpy().copy()\na = (a - WEIGHTS) / 2\nreturn torch.from_numpy(a).exp()",
             "a = (a - torch.as_tensor(WEIGHTS)) / 2",

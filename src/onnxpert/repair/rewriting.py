@@ -61,14 +61,23 @@ def narrowed(
     contents: Contents, wide: Codemod, look: Look, keeps: Callable[[Codemod], bool]
 ) -> Codemod | None:
     """A codemod at those of its places where it does no harm, None if there are none."""
-    seen = look(contents)
-    pages = [Page(str(path), text, seen) for path, text in contents.items()]
-    sites = list(dict.fromkeys(site for page in pages for site, _ in wide.at(page)))
     only: frozenset[str] = frozenset()
-    for site in sites:  # one alone too: elsewhere it may have been in the way of another codemod
-        if keeps(replace(wide, only=only | {site})):
-            only |= {site}
+    tried: set[str] = set()
+    while sites := [each for each in _sites(contents, wide, only, look) if each not in tried]:
+        for (
+            site
+        ) in sites:  # one alone too: elsewhere it may have been in the way of another codemod
+            tried.add(site)
+            if keeps(replace(wide, only=only | {site})):
+                only |= {site}
     return replace(wide, only=only) if only else None
+
+
+def _sites(contents: Contents, wide: Codemod, only: frozenset[str], look: Look) -> list[str]:
+    """Where there is something to change, once it is made at these: one may make room for another."""
+    after = rewritten(contents, [replace(wide, only=only)], look) if only else contents
+    pages = [Page(str(path), text, look(after)) for path, text in after.items()]
+    return list(dict.fromkeys(site for page in pages for site, _ in wide.at(page)))
 
 
 def with_others(

@@ -26,3 +26,22 @@ def test_paths_that_take_too_long_are_named(monkeypatch: pytest.MonkeyPatch) -> 
     report = onnxpert.diagnose(Twice().eval(), (torch.randn(3),))
     assert "CTL410" in {finding.rule for finding in report.findings}
     assert not report.ok
+
+
+class Limited(torch.nn.Module):
+    """A tensor made of numbers and of tensors that a branch leaves: torch looks at their memory."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = []
+        for value, most in zip(x, (1.0, 0.5), strict=True):
+            chosen = value * 2
+            if chosen > most:  # noqa: PLR1730 - the branch is the matter
+                chosen = most
+            found.append(chosen)
+        return torch.tensor(found)
+
+
+def test_memory_that_is_not_there_is_no_refusal_of_the_models() -> None:
+    """It was taken for the model's own, and the file had the other side alone."""
+    report = onnxpert.diagnose(Limited().eval(), (torch.tensor([0.1, 0.2]),))
+    assert {finding.rule for finding in report.findings if finding.blocks} == {"CAP001"}

@@ -51,7 +51,7 @@ _BEYOND_TORCH = frozenset(
 # What a fake tensor says when NumPy, or whoever else, wants the memory that it does not have; and what
 # Python says of a number that is not there, or of its text.
 _ABOUT_FAKES = re.compile(
-    r"tensor subclass|FakeTensor|data pointer|Can't pickle"
+    r"tensor subclass|FakeTensor|data pointer|data is not allocated|Can't pickle"
     r"|\bSym(?:Int|Float|Bool)\b|\bzuf\d|'[^']*\bu\d+\b[^']*'"
 )
 

@@ -139,11 +139,13 @@ def _choice(page: Page, node: cst.If, suffix: str, last: cst.BaseExpression | No
 
 
 def _assignment(page: Page, node: cst.CSTNode) -> tuple[str, cst.BaseExpression] | None:
-    """The name and the value of `name = value`, `name += value` or `return value`."""
+    """The name and the value of `name = value`, `name += value` or `return value`; None of a text, too."""
     if isinstance(node, cst.Return) and node.value is not None:
-        return _RETURN, node.value
-    target, value = page.assigned(node)
-    return (target.value, value) if isinstance(target, cst.Name) else None
+        name, value = _RETURN, node.value
+    else:
+        target, value = page.assigned(node)
+        name = target.value if isinstance(target, cst.Name) else ""
+    return (name, value) if name and (elements(value) or page.is_number(value)) else None
 
 
 class _Renaming(cst.CSTTransformer):

@@ -118,9 +118,12 @@ class _Translation(cst.CSTTransformer):
         whole = all(isinstance(each.value, cst.Integer) for each in old.args)
         if own in _OF_SIZES and (whole or self._has(old.args, Kind.INT)):
             return self._call(call, page.expression(f"torch.{own}"))
-        if own and self._has(old.args, Kind.ARRAY, Kind.TENSOR):
+        if own and self._has(old.args, Kind.ARRAY, Kind.TENSOR, Kind.TENSORS):
             if own in ("array", "asarray"):
-                return page.expression("{}.clone()", call.args[0].value)
+                said = "torch.stack({})" if page.was(first, Kind.TENSORS) else "{}.clone()"
+                casts = [page.code(each.value) for each in call.args if each.keyword]
+                said += "".join(f".to({each})" for each in casts)
+                return page.expression(said, call.args[0].value)
             return self._bounded(old, call, own) or self._function(call, own)
         if isinstance(old.func, cst.Attribute) and isinstance(call.func, cst.Attribute):
             return self._method(old.func, call, call.func)
