@@ -75,7 +75,8 @@ def of_attributes(model: Any) -> list[Table]:
     return [
         Table(names, path, type(part), "")
         for path, part in model.named_modules()
-        for names in (vars(part), *(vars(part)[each] for each in _TABLES))
+        for names in (vars(part), *map(vars(part).get, _TABLES))
+        if type(names) is dict  # those of a scripted part are out of reach
     ]
 
 
