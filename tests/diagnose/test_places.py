@@ -55,3 +55,22 @@ def test_the_stack_is_the_users_own_calls() -> None:
         ("forward", "x = x * self.one(layer, x)[:, None]"),
         ("one", "return layer(x)"),
     ]
+
+
+def logged(function: Any) -> Any:
+    def inner(self: Any, *args: Any) -> Any:
+        return function(self, *args)
+
+    return inner
+
+
+class Decorated(nn.Module):
+    @logged
+    def forward(self, x: Tensor, word: str) -> Tensor:  # forward
+        return x * len(word)
+
+
+def test_the_place_of_a_forward_is_its_own_below_a_decorator() -> None:
+    found = only(onnxpert.diagnose(Decorated().eval(), (torch.ones(3), "abc")), "INP116")
+    assert found.location is not None
+    assert found.location.code.endswith("# forward")

@@ -188,3 +188,13 @@ def test_a_number_that_is_not_itself_is_none(tmp_path: Path) -> None:
     x = torch.tensor([1.0, math.nan, -2.0, math.nan, 0.0])
     (got,) = onnxruntime.InferenceSession(path).run(None, {"x": x.numpy()})
     torch.testing.assert_close(torch.tensor(got), _marked(x))
+
+
+def stepped(x: Tensor) -> Tensor:
+    step = float(x.abs().max()) / 127
+    return torch.fake_quantize_per_tensor_affine(x, step, 0, -128, 127)
+
+
+def test_the_step_of_a_quantisation() -> None:
+    report = onnxpert.diagnose(Model(stepped), (torch.randn(4, 3),), dynamic_shapes=({0: "n"},))
+    assert report.ok, report

@@ -11,6 +11,8 @@ import torch
 from onnxpert.core.source import ownership
 from onnxpert.core.types import Location
 
+_FORWARD = "forward"
+
 
 def forward_location(model: Any) -> Location | None:
     """The line of the forward's `def`; None for compiled, generated and torch's own code."""
@@ -35,4 +37,14 @@ def _function(model: Any) -> Any:
         function = function.func
     if not inspect.isroutine(function):
         function = getattr(type(function), "__call__", None)  # noqa: B004
-    return inspect.unwrap(function) if callable(function) else None
+    return _undecorated(inspect.unwrap(function)) if callable(function) else None
+
+
+def _undecorated(function: Any) -> Any:
+    """The forward that a decorator keeps, of those that do without `functools.wraps`."""
+    plain = getattr(function, "__func__", function)
+    if not inspect.isfunction(plain) or plain.__name__ == _FORWARD:
+        return function
+    kept = inspect.getclosurevars(plain).nonlocals.values()
+    found = [each for each in kept if getattr(each, "__name__", "") == _FORWARD]
+    return inspect.unwrap(found[0]) if found and inspect.isfunction(found[0]) else function
