@@ -16,10 +16,9 @@ from unittest.mock import patch
 import torch
 
 from onnxpert.capture.places import user_frames
-from onnxpert.core.source import ownership
+from onnxpert.core.source import Owner, ownership
 from onnxpert.core.statement import tree_of
 
-_LEAST = 2  # the user's own code and libraries, not torch's
 _DIVISIONS = ("__truediv__", "__floordiv__", "__mod__")
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 
@@ -62,7 +61,7 @@ def is_caught(error: type[BaseException]) -> bool:
     return any(
         not names.isdisjoint(_caught(file, line))
         for file, line, _ in user_frames()
-        if ownership(file) >= _LEAST
+        if ownership(file) >= Owner.LIBRARY
     )
 
 

@@ -17,11 +17,10 @@ from onnxpert.capture.flat import Flat, fed_copies, owner
 from onnxpert.capture.state import untouched
 from onnxpert.capture.unwritten import Unwritten
 from onnxpert.core.belongings import of_attributes, of_code, of_model
-from onnxpert.core.source import Frame, location, ownership
+from onnxpert.core.source import Frame, Owner, location, ownership
 from onnxpert.core.tables import Table
 from onnxpert.core.types import Captured, Deed, Done, Loaded, replace
 
-_USER = 3
 _MOST = 4  # lines that are told of one thing
 
 
@@ -89,7 +88,7 @@ class _Watch:
             self._look()
 
     def _called(self, frame: FrameType, event: str, _: Any) -> Any:
-        if event != "call" or ownership(frame.f_code.co_filename) != _USER:
+        if event != "call" or ownership(frame.f_code.co_filename) != Owner.USER:
             return None
         self._look()
         return self._ran
@@ -97,7 +96,7 @@ class _Watch:
     def _ran(self, frame: FrameType, event: str, _: Any) -> Any:
         self._look()
         at = frame.f_back if event == "return" else frame
-        while at is not None and ownership(at.f_code.co_filename) != _USER:
+        while at is not None and ownership(at.f_code.co_filename) != Owner.USER:
             at = at.f_back
         self._last = _stack(at)
         return self._ran

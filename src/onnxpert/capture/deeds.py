@@ -26,7 +26,7 @@ import torch
 from onnxpert.capture.forgetting import forgetting
 from onnxpert.capture.places import user_frames
 from onnxpert.core.belongings import of_attributes, of_code, of_model, user_modules
-from onnxpert.core.source import location, ownership
+from onnxpert.core.source import Owner, location, ownership
 from onnxpert.core.statement import write_of
 from onnxpert.core.tables import Table
 from onnxpert.core.types import Deed, Done, Location
@@ -74,7 +74,6 @@ _QUESTIONS = (
     (torch.jit, "is_tracing", "torch.jit.is_tracing"),
     (torch.jit, "is_scripting", "torch.jit.is_scripting"),
 )
-_USER = 3
 Owners = Mapping[str, tuple[type | None, str]]
 _NOBODYS: Owners = {}
 
@@ -368,9 +367,9 @@ def _asked_by_user(*, directly: bool = False, by: Collection[str] = ()) -> bool:
         file = frame.f_code.co_filename
         owner = ownership(file)
         if directly and frame.f_globals.get("__name__") not in by:
-            return owner == _USER
+            return owner == Owner.USER
         if owner:
-            return owner == _USER
+            return owner == Owner.USER
         if f"{os.sep}torch{os.sep}" in file or "onnxpert" in file:
             return False
         frame = frame.f_back  # type: ignore[assignment]

@@ -14,9 +14,8 @@ from typing import Any
 import torch
 
 from onnxpert.core.belongings import user_modules
-from onnxpert.core.source import ownership
+from onnxpert.core.source import Owner, ownership
 
-_LEAST = 2  # the user's own code and libraries, not torch's
 _OWN: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 _sym: Any = torch  # whose functions of symbols have no types
 
@@ -94,6 +93,6 @@ def _homes(root: torch.nn.Module) -> Iterable[dict[str, Any]]:
         # By its function: a model may come from a file that nobody imported by name.
         function = vars(kind).get("forward")
         if isinstance(function, FunctionType):
-            owned = ownership(function.__code__.co_filename) >= _LEAST
+            owned = ownership(function.__code__.co_filename) >= Owner.LIBRARY
             found += [function.__globals__] if owned else []
     return {id(home): home for home in found}.values()

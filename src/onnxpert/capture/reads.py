@@ -14,7 +14,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxpert.core.source import ownership
+from onnxpert.core.source import Owner, ownership
 from onnxpert.core.statement import Statement, is_message, statement
 from onnxpert.core.types import Asked, Location, Read
 
@@ -24,7 +24,6 @@ _ASKED = {
     Statement.ASSERT: Asked.ASSERTION,
 }
 
-_USER = 3
 _READS = frozenset({torch.ops.aten.item.default, torch.ops.aten._local_scalar_dense.default})
 
 
@@ -99,7 +98,7 @@ def as_text(
 
 
 def _is_users(frame: FrameType) -> bool:
-    return ownership(frame.f_code.co_filename) == _USER
+    return ownership(frame.f_code.co_filename) == Owner.USER
 
 
 def _is_of_data(symbol: Any) -> bool:

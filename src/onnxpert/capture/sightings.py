@@ -38,7 +38,7 @@ from onnxpert.core.bodies import FunctionCall, is_custom, qualified
 from onnxpert.core.calls import calls
 from onnxpert.core.number_formats import formats
 from onnxpert.core.rarities import is_rare
-from onnxpert.core.source import location, ownership
+from onnxpert.core.source import Owner, location, ownership
 from onnxpert.core.storages import storage_if_any, written
 from onnxpert.core.surrounding import returned
 from onnxpert.core.types import (
@@ -63,7 +63,6 @@ _ARRAYS = frozenset({"numpy", "__array__", "tolist"})
 _INDEXING = frozenset({aten.index.Tensor, aten._unsafe_index.Tensor})
 _DIFFERENTIATING = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward)
 _ATTENTION = torch.nn.functional.scaled_dot_product_attention
-_USER = 3
 # Torch's own Python that asks on its own account: what a distribution is given, what a layer is.
 _ASKING = tuple(
     os.sep + os.path.join("torch", name) + os.sep for name in ("distributions", "nn", "optim")
@@ -114,7 +113,7 @@ def unmet(loaded: Loaded) -> Captured:
 def _objects(loaded: Loaded, given: Sequence[str]) -> Iterator[Sighting]:
     """What goes in or comes out whose class torch's own exporter would not open."""
     at = loaded.source
-    if at is None or ownership(at.file) != _USER:
+    if at is None or ownership(at.file) != Owner.USER:
         return
     args, kwargs = loaded.rebuild([leaf.value for leaf in loaded.leaves])
     for name in classes((args, kwargs)):
@@ -276,13 +275,13 @@ class Sights:
 
     def _place(self) -> Location | None:
         frames = user_frames()
-        if not frames or ownership(frames[-1][0]) != _USER or self.inside:
+        if not frames or ownership(frames[-1][0]) != Owner.USER or self.inside:
             return None
         return location(frames, self.modules[-1])
 
     def note(self, kind: Asked | Sight, name: str, owner: InputKind | None = None) -> None:
         frames = user_frames()
-        if not frames or ownership(frames[-1][0]) != _USER or self.inside:
+        if not frames or ownership(frames[-1][0]) != Owner.USER or self.inside:
             return
         if isinstance(kind, Asked) and _is_torchs_own():
             return
@@ -364,7 +363,7 @@ def _is_layers(func: Any) -> bool:
     if "attention" in func.overloadpacket.__name__ or "dropout" in func.overloadpacket.__name__:
         return True
     frame = sys._getframe(2)
-    while frame is not None and ownership(frame.f_code.co_filename) != _USER:
+    while frame is not None and ownership(frame.f_code.co_filename) != Owner.USER:
         if "dropout" in frame.f_code.co_name:
             return True
         frame = frame.f_back  # type: ignore[assignment]
@@ -375,7 +374,9 @@ def _is_librarys(name: str) -> bool:
     """Whether an operator is that of a library, which is called as its operators are, or torch's."""
     namespace = name.partition("::")[0]
     module = sys.modules.get(namespace)
-    theirs = module is not None and ownership(getattr(module, "__file__", None) or "<>") != _USER
+    theirs = (
+        module is not None and ownership(getattr(module, "__file__", None) or "<>") != Owner.USER
+    )
     return theirs or namespace.startswith(("quantized", "torch", "_"))
 
 

@@ -19,10 +19,9 @@ from onnxpert.capture.places import user_frames
 from onnxpert.capture.rehearsal import rehearse, takes
 from onnxpert.capture.rolling.ties import Axis, frozen_axes
 from onnxpert.capture.unwritten import tensors
-from onnxpert.core.source import location, of_exception, ownership
+from onnxpert.core.source import Owner, location, of_exception, ownership
 from onnxpert.core.types import Captured, Loaded, Location, Sight, Sighting, replace
 
-_USER = 3
 _SMALLEST_TOLD = 2
 
 
@@ -35,11 +34,11 @@ def refusals(captured: Captured) -> Iterator[Sighting]:
         group = [one for one in axes if one.root == root]
         fitting = _Fitting({_size(one) for one in group})
         for at in _refusals(loaded, group, fitting) if loaded is not None else ():
-            if ownership(at.file) == _USER:
+            if ownership(at.file) == Owner.USER:
                 for one in group:
                     yield Sighting(Sight.REFUSAL, f"{one.leaf.name}.{one.axis}", at)
         for at in fitting.met.values():
-            if (at.file, at.line) not in fitting.places and ownership(at.file) == _USER:
+            if (at.file, at.line) not in fitting.places and ownership(at.file) == Owner.USER:
                 yield Sighting(Sight.MEETING, f"{group[0].leaf.name}.{group[0].axis}", at)
 
 

@@ -7,7 +7,7 @@ import re
 import sys
 
 from onnxpert.capture.flat import owner
-from onnxpert.core.source import ownership
+from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Loaded
 
 
@@ -17,9 +17,9 @@ def speaks_of(loaded: Loaded, words: re.Pattern[str]) -> bool:
     kinds = {type(part) for part in module.modules()} if module is not None else set()
     homes = {kind.__module__ for kind in kinds} | {getattr(loaded.module, "__module__", "")}
     files = [getattr(sys.modules.get(str(home)), "__file__", None) for home in homes]
-    return any(_has(file, words) for file in files if file and ownership(file) > 1) or any(
-        _defined_here(kind, words) for kind in kinds
-    )
+    return any(
+        _has(file, words) for file in files if file and ownership(file) > Owner.LAYER
+    ) or any(_defined_here(kind, words) for kind in kinds)
 
 
 def _has(file: str, words: re.Pattern[str]) -> bool:

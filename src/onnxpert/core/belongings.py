@@ -14,7 +14,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from onnxpert.core.flatten import is_tensor
-from onnxpert.core.source import ownership
+from onnxpert.core.source import Owner, ownership
 from onnxpert.core.tables import (
     ClassTable,
     ClosureTable,
@@ -30,7 +30,6 @@ _CONTAINERS = (dict, list, set, deque, OrderedDict, defaultdict, Counter)
 _MOST = 4096  # tables in one model; and items of a table that are looked into
 _DEEPEST = 6
 _HEAVIEST = 1 << 26  # bytes of a tensor that is copied, lest a call changes it
-_LIBRARY, _USER = 2, 3
 _HOOKS = ("_hooks", "_hooks_with_kwargs")
 _WRAPPERS = (staticmethod, classmethod, property, MethodType, partial)
 _MODULES = "torch.nn.modules.module"
@@ -96,7 +95,7 @@ def _through_model(model: Any) -> _Walk:
                 walk.look(value, prefix + key, type(part), key)
     kinds = dict.fromkeys(kind for _, part in parts for kind in type(part).__mro__)
     for kind in kinds:
-        if ownership(_file(kind)) > _LIBRARY:
+        if ownership(_file(kind)) > Owner.LIBRARY:
             walk.found.append(ClassTable(kind))
             for key, value in variables_of_class(kind).items():
                 walk.look(value, f"{kind.__name__}.{key}", kind, key)
@@ -146,7 +145,7 @@ def user_modules(model: Any) -> list[ModuleType]:
 def _users(name: str) -> ModuleType | None:
     module = sys.modules.get(name or "")
     file = getattr(module, "__file__", None)
-    return module if file and ownership(file) == _USER else None
+    return module if file and ownership(file) == Owner.USER else None
 
 
 def _with_held(part: Any) -> Iterator[Any]:
@@ -196,7 +195,7 @@ class _Walk:
         code = _unwrapped(code)
         if depth > _DEEPEST or len(self.found) >= _MOST or id(code) in self.seen:
             return
-        if isinstance(code, type) and ownership(_file(code)) == _USER:
+        if isinstance(code, type) and ownership(_file(code)) == Owner.USER:
             self.seen.add(id(code))
             if not _is_module_class(code):  # whose attributes are those of the modules
                 self.found.append(ClassTable(code))
@@ -205,7 +204,7 @@ class _Walk:
             for each in list(vars(code).values()):
                 if isinstance(_unwrapped(each), FunctionType):
                     self.look_into_code(each, depth + 1)
-        elif isinstance(code, FunctionType) and ownership(code.__code__.co_filename) == _USER:
+        elif isinstance(code, FunctionType) and ownership(code.__code__.co_filename) == Owner.USER:
             self.seen.add(id(code))
             if code.__closure__:
                 self.found.append(ClosureTable(code))
@@ -259,7 +258,7 @@ def _is_object(value: Any) -> bool:
     if isinstance(value, (type, FunctionType, ModuleType, Enum, BaseException)):
         return False
     return type(getattr(value, "__dict__", None)) is dict and ownership(_file(type(value))) >= (
-        _LIBRARY
+        Owner.LIBRARY
     )
 
 

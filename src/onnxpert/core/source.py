@@ -8,6 +8,7 @@ import os
 import re
 import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
 from itertools import islice, pairwise
 from pathlib import Path
 from types import CodeType, TracebackType
@@ -45,8 +46,6 @@ _LIBRARIES = tuple(
 _NEVER = tuple(f"{os.sep}{name}{os.sep}" for name in ("torch", "onnxscript", "onnx_ir"))
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 
-
-_USER = 3
 _LAYERS = tuple(
     os.sep + os.path.join(*parts) + os.sep
     for parts in (("torch", "nn", "modules"), ("torch", "ao", "nn"))
@@ -56,23 +55,32 @@ _PLUMBING = ("module.py", "container.py")
 DISTRIBUTIONS = os.sep + os.path.join("torch", "distributions") + os.sep
 
 
+class Owner(IntEnum):
+    """Whose a file is, the nearer to the user the more."""
+
+    NOBODY = 0  # Python, torch and ourselves, whom no finding is about
+    LAYER = 1  # of torch's
+    LIBRARY = 2  # that the user calls
+    USER = 3
+
+
 @functools.cache
-def ownership(file: str) -> int:
-    """3: the user's own file; 2: a library they call; 1: a layer of torch's; 0: everything else."""
+def ownership(file: str) -> Owner:
     if file.startswith(("<", _OURS)):
-        return 0
+        return Owner.NOBODY
     real = os.path.realpath(file)
     library = "site-packages" in real or "dist-packages" in real
     if library and any(part in real for part in _NEVER):
-        return int(any(part in real for part in _LAYERS) and not real.endswith(_PLUMBING))
+        is_layer = any(part in real for part in _LAYERS) and not real.endswith(_PLUMBING)
+        return Owner.LAYER if is_layer else Owner.NOBODY
     if library:
-        return 2
-    return 0 if real.startswith(_LIBRARIES) else 3
+        return Owner.LIBRARY
+    return Owner.NOBODY if real.startswith(_LIBRARIES) else Owner.USER
 
 
 def is_library(file: str) -> bool:
     """Whether a file is neither the user's own nor unknown."""
-    return 0 < ownership(file) < _USER
+    return Owner.NOBODY < ownership(file) < Owner.USER
 
 
 def choose(frames: Iterable[Frame]) -> Frame | None:
@@ -90,7 +98,7 @@ def location(frames: Sequence[Frame], module: str = "") -> Location | None:
     frame = choose(frames)
     if frame is None:
         return None
-    own = [f for f in _before(frame, frames) if ownership(f[0]) == _USER]
+    own = [f for f in _before(frame, frames) if ownership(f[0]) == Owner.USER]
     calls = [_written(one) for one, inner in pairwise([*own, frame]) if not _is_part(inner)]
     place = _written(frame)
     return replace(place, module=module, calls=tuple(calls)) if module or calls else place

@@ -14,7 +14,7 @@ from typing import Any
 
 from onnxpert.core import deadline
 from onnxpert.core.errors import UsageError
-from onnxpert.core.source import ownership
+from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Safety, Severity, replace
 from onnxpert.engine import pipeline
 from onnxpert.engine.clock import Clock, Progress
@@ -153,7 +153,11 @@ class _Score:
 def _own_files(source: str, prepared: Prepared) -> Iterator[Path]:
     """The user's files that the model runs through, the named one first."""
     named = Path(source.partition(".py")[0] + ".py")
-    own = (file for file in files_run(prepared) if os.path.isfile(file) and ownership(file) == 3)
+    own = (
+        file
+        for file in files_run(prepared)
+        if os.path.isfile(file) and ownership(file) == Owner.USER
+    )
     found = [*([named] if named.is_file() else []), *map(Path, own)]
     yield from dict.fromkeys(path.resolve() for path in found)
 

@@ -64,9 +64,8 @@ def narrowed(
     only: frozenset[str] = frozenset()
     tried: set[str] = set()
     while sites := [each for each in _sites(contents, wide, only, look) if each not in tried]:
-        for (
-            site
-        ) in sites:  # one alone too: elsewhere it may have been in the way of another codemod
+        # One alone too: elsewhere it may have been in the way of another codemod.
+        for site in sites:
             tried.add(site)
             if keeps(replace(wide, only=only | {site})):
                 only |= {site}

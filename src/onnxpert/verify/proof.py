@@ -140,9 +140,8 @@ class _Proof:
     sides: Sides | None  # of a model with branches, or numbers that the data decide
     far: tuple[str, ...] = ()  # sizes to be tried much larger too
     precision: str = ""  # that the file was turned to; "": the model's own
-    alike: Sequence[
-        tuple[str, str]
-    ] = ()  # sizes that become one if the file fails where they differ
+    # Sizes that become one if the file fails where they differ.
+    alike: Sequence[tuple[str, str]] = ()
     turned: tuple[Case, ...] = ()  # with values that take sides which the example does not
     noted: set[str] = field(default_factory=set)  # cases of which it is known which sides they take
     drew: bool = False  # an answer that looked certain turned out to be a matter of luck

@@ -19,8 +19,8 @@ from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.utils._sympy.functions import FloorDiv
 
-from onnxpert.capture.forking.questions import USER, Asking
-from onnxpert.core.source import ownership
+from onnxpert.capture.forking.questions import Asking
+from onnxpert.core.source import Owner, ownership
 
 # Comparison and number -> whether it holds for what is empty; for all else, it is the other way.
 _OF_EMPTINESS = {
@@ -83,7 +83,7 @@ def _is_users(frame: FrameType) -> bool:
     """Whether the user's own code compares: torch's would rather be told than ask."""
     if frame.f_code.co_filename == torch.__file__ and frame.f_back is not None:
         frame = frame.f_back  # `if x.numel():`
-    return ownership(frame.f_code.co_filename) >= USER
+    return ownership(frame.f_code.co_filename) >= Owner.USER
 
 
 def _asked(node: Any, if_empty: bool) -> torch.SymBool | None:

@@ -31,7 +31,7 @@ from onnxpert.capture.forking.continuation import in_a_loop, in_while
 from onnxpert.capture.forking.scripted import is_reading
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import Frugal, is_otherwise_when_small
-from onnxpert.core.source import Frame, location, ownership
+from onnxpert.core.source import Frame, Owner, location, ownership
 from onnxpert.core.statement import sorts
 
 Expr: TypeAlias = Any  # sympy.Expr
@@ -40,7 +40,6 @@ _MACHINERY = frozenset(
 )
 _OURS = os.path.dirname(recorder.__file__) + os.sep  # the whole stage asks on the model's behalf
 _PRIVATE = f"{os.sep}torch{os.sep}_"
-USER = 3
 _PATIENCE = 8
 _MOST_COMPARISONS = 7  # of a sorted list: four items have 24 orders; Python 3.13 asks twice
 _MOST_QUESTIONS = 256  # in one run: a `while` that no answer of ours ends
@@ -97,8 +96,8 @@ class Asking(Frugal):
             return self._assumed(orig_expr, *rest, **options)
         if free_unbacked_symbols(orig_expr):
             return self._about_data(asker, orig_expr, *rest, **options)
-        who = USER if is_reading(asker) else ownership(asker.f_code.co_filename)
-        if who < (1 if self._thorough else USER):
+        who = Owner.USER if is_reading(asker) else ownership(asker.f_code.co_filename)
+        if who < (Owner.LAYER if self._thorough else Owner.USER):
             self.left_open |= bool(who)
             return self._assumed(orig_expr, *rest, **options)
         return self._about_sizes(asker, orig_expr, *rest, **options)
@@ -120,7 +119,7 @@ class Asking(Frugal):
     def _note_number(self, expr: Expr) -> None:
         asker = _wanter()
         names = {"float", "int", "math"}.intersection(asker.f_code.co_names)
-        least = 1 if self._thorough or free_unbacked_symbols(expr) else USER
+        least = Owner.LAYER if self._thorough or free_unbacked_symbols(expr) else Owner.USER
         if expr.free_symbols and names and ownership(asker.f_code.co_filename) >= least:
             self.numbers_wanted.append(asker.f_globals)
 

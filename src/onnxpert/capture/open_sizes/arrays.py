@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from onnxpert.core.source import ownership
+from onnxpert.core.source import Owner, ownership
 
 _TAKERS = ("from_numpy", "tensor", "as_tensor")
 
@@ -44,7 +44,7 @@ class Arrays:
             return False
         scope = caller.f_globals
         names = [name for name in caller.f_code.co_names if scope.get(name) is numpy]
-        if not names or ownership(caller.f_code.co_filename) <= 1:
+        if not names or ownership(caller.f_code.co_filename) <= Owner.LAYER:
             return False
         self._asked += [(scope, name) for name in names]
         return True

@@ -28,7 +28,7 @@ from torch.utils._sympy.functions import FloorDiv
 from onnxpert.capture.open_sizes.arrays import Arrays
 from onnxpert.capture.open_sizes.nothing import correction
 from onnxpert.capture.reasoning import Frugal, is_otherwise_when_small
-from onnxpert.core.source import ownership
+from onnxpert.core.source import Owner, ownership
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _PREFIX = "__onnxpert_"
@@ -317,7 +317,7 @@ class Numbers:
         return noticed
 
     def _redirected(self, frame: FrameType, size: Any) -> bool:
-        owned = ownership(frame.f_code.co_filename) > 1
+        owned = ownership(frame.f_code.co_filename) > Owner.LAYER
         # `max` asks for truth values, like any `if`; but from within a call.
         if owned and isinstance(size, torch.SymBool) and frame.f_lasti not in _calls(frame.f_code):
             return False

@@ -16,9 +16,8 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxpert.capture.open_sizes.numbers import size_bit_length
-from onnxpert.core.source import ownership
+from onnxpert.core.source import Owner, ownership
 
-_LEAST = 2  # the user's own code and libraries, not torch's
 _sym: Any = torch  # whose functions of symbols have no types
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _COMPARED = ("lt", "le", "gt", "ge")
@@ -114,7 +113,7 @@ def _unlike_itself(plain: Callable[..., Any], *, differs: bool) -> Callable[...,
 
 def _hashed(plain: Callable[[Any], int]) -> Callable[[Any], int]:
     def hashed(symbol: Any) -> int:
-        asked = ownership(sys._getframe(1).f_code.co_filename) >= _LEAST
+        asked = ownership(sys._getframe(1).f_code.co_filename) >= Owner.LIBRARY
         return hash(bool(symbol)) if asked else plain(symbol)
 
     return hashed

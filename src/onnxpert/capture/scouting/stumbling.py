@@ -10,7 +10,7 @@ import torch
 
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reads import condition
-from onnxpert.core.source import DISTRIBUTIONS, is_library, ownership
+from onnxpert.core.source import DISTRIBUTIONS, Owner, is_library, ownership
 from onnxpert.core.types import Asked, Blocker, Location, Read
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -33,7 +33,7 @@ def in_library_check() -> bool:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if ownership(file) > 1:
+        if ownership(file) > Owner.LAYER:
             return False
         if DISTRIBUTIONS in file:
             return True

@@ -4,6 +4,7 @@ A slot, which is one or more tensors, is widened until it holds what every turn,
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,15 +36,15 @@ class FirstTurnError(UnwritableError):
 
 
 @dataclass
-class Slot:
+class Slot(ABC):
     """One variable, or a part of one."""
 
     def looks(self) -> Iterator[Look]:
         yield from ()
 
+    @abstractmethod
     def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
         """The value that the tensors are, on the page that is open."""
-        raise NotImplementedError  # each kind of slot has its own
 
     def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
         """The tensors that a value is."""

@@ -25,11 +25,10 @@ from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.recompiling import recompiled
 from onnxpert.capture.written.rewriting import rewritten
 from onnxpert.capture.written.syntax import FLOW, is_choice, is_number, is_search
-from onnxpert.core.source import ownership
+from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Location
 
 logger = logging.getLogger(__name__)
-_LEAST = 2  # the user's own code and libraries, not torch's
 _DECIDING = (
     ast.If,
     ast.For,
@@ -59,7 +58,7 @@ class _Asking(TorchDispatchMode):  # type: ignore[no-untyped-call]
         # What is inside of `torch.cond` is nobody's function.
         if isinstance(func, OpOverload) and not _BY_DATA.isdisjoint(func.tags):
             frame: FrameType | None = sys._getframe(1)
-            while frame is not None and ownership(frame.f_code.co_filename) < _LEAST:
+            while frame is not None and ownership(frame.f_code.co_filename) < Owner.LIBRARY:
                 frame = frame.f_back
             self.codes.update((frame.f_code,) if frame is not None else ())
         return func(*args, **(kwargs or {}))
@@ -98,7 +97,7 @@ def running() -> Iterator[Ran]:
     before = sys.getprofile()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and ownership(frame.f_code.co_filename) >= _LEAST:
+        if event == "call" and ownership(frame.f_code.co_filename) >= Owner.LIBRARY:
             found.every.add(frame.f_code)
 
     sys.setprofile(note)
@@ -124,7 +123,7 @@ def replacements(codes: set[CodeType]) -> Mapping[FunctionType, CodeType]:
 def asker(error: BaseException) -> CodeType | None:
     """The function of the model's in which an error came up, if it is as its author wrote it."""
     running = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
-    own = [code for code in running if ownership(code.co_filename) >= _LEAST]
+    own = [code for code in running if ownership(code.co_filename) >= Owner.LIBRARY]
     return own[-1] if own and FLOW not in own[-1].co_names else None
 
 

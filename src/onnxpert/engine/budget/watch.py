@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onnxpert.core.source import Frame, location, ownership
+from onnxpert.core.source import Frame, Owner, location, ownership
 from onnxpert.core.types import Location, Stop, Stopped
 from onnxpert.core.whereabouts import Board
 from onnxpert.engine.budget.child import ASK
@@ -26,7 +26,6 @@ _GLANCE_S = 0.02  # between two looks at the memory: a process fills some 100 MB
 _GRACE_S = 2.0  # between two stages files are moved, which must not be cut in half
 _ANSWER_S = 0.5  # for a child to say where it is
 _BEFORE = ("read", "start")  # the stages before there is a model
-_USER, _LIBRARY = 3, 2
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 
 
@@ -121,7 +120,7 @@ class Watch:
             spent = time.monotonic() - since
             self.timings[stage] = self.timings.get(stage, 0.0) + spent
         # While nothing of the user's runs, a library is one that is imported for ourselves.
-        least = _USER if stage in _BEFORE else _LIBRARY
+        least = Owner.USER if stage in _BEFORE else Owner.LIBRARY
         at = _place(self.folder / "trace", self.board.read(), least)
         return Stopped(why, limit, stage, self.board.read(), at)
 
@@ -150,7 +149,9 @@ def _place(trace: Path, module: str, least: int) -> Location | None:
         found = _FRAME.findall(thread)  # innermost first
         frames: list[Frame] = [(file, int(line), name) for file, line, name in reversed(found)]
         if any(ownership(file) >= least for file, _, _ in frames):
-            return location([frame for frame in frames if ownership(frame[0]) > 1], module)
+            return location(
+                [frame for frame in frames if ownership(frame[0]) > Owner.LAYER], module
+            )
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.source import ownership
+from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Captured, Hit, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -53,7 +53,7 @@ def unchecked_condition(captured: Captured) -> Iterator[Hit]:
     """
     for one in captured.preconditions:
         # What torch's own layers refuse, every user of theirs knows.
-        if one.location is not None and ownership(one.location.file) == 3:
+        if one.location is not None and ownership(one.location.file) == Owner.USER:
             yield Hit(
                 f"the model raises here for some inputs, and the file does not: {one.raises}",
                 at=one.location,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.source import ownership, written_at
+from onnxpert.core.source import Owner, ownership, written_at
 from onnxpert.core.types import Hit, Loaded, Severity
 from onnxpert.diagnose.parts import parts
 from onnxpert.diagnose.rule import rule
@@ -60,7 +60,7 @@ def hooked_module(loaded: Loaded) -> Iterator[Hit]:
     for path, module in parts(loaded):
         for hook in (*module._forward_pre_hooks.values(), *module._forward_hooks.values()):  # noqa: SLF001
             code = getattr(hook, "__code__", None)
-            if code is not None and ownership(code.co_filename) == 3:
+            if code is not None and ownership(code.co_filename) == Owner.USER:
                 yield Hit(
                     f"the hook {hook.__name__} runs with {path or 'the model'}: "
                     "what it computes is in the file, what it keeps is not",
