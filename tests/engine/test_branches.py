@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 import onnxpert
 from onnxpert.core.flatten import flatten_outputs
+from onnxpert.core.types import Verdict
 
 R = torch.randn
 Inputs = Callable[[], list[tuple[Tensor, ...]]]
@@ -483,12 +484,55 @@ def test_a_side_that_raises_is_a_condition_of_the_file() -> None:
 
 
 def test_a_side_that_nothing_took_is_told() -> None:
-    class Rare(nn.Module):
+    class Even(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            return x * 2 if (x == 0.12345).all() else x
+            return x * 2 if (x.diff() == 0.25).all() else x
 
-    assert "CTL409" in found(Rare(), R(3))
+    assert "CTL409" in found(Even(), R(3))
     assert "CTL409" not in found(Sequential(), R(3))
+
+
+class Rare(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * 2 if (x == 0.12345).all() else x
+
+
+class Special(nn.Module):
+    """One token beside others, none of which may be larger than the table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(20, 4)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.table(ids) * 2 if ids[0] == 17 and ids[1] != 17 else self.table(ids)
+
+
+class Switched(nn.Module):
+    """A switch that no change of all inputs at once throws: the others would be refused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(8, 4)
+
+    def forward(self, ids: Tensor, switch: Tensor) -> Tensor:
+        return self.table(ids) if switch.sum() > 8 else self.table(ids) * 2
+
+
+_AIMED: dict[str, tuple[nn.Module, tuple[Tensor, ...]]] = {
+    "x: values all 0.12345": (Rare(), (R(3),)),
+    "ids: values with 17": (Special(), (torch.tensor([3, 4, 5]),)),
+    "switch: values all 8": (Switched(), (torch.tensor([3, 4, 5]), torch.tensor([1, 2]))),
+}
+
+
+@pytest.mark.parametrize("case", _AIMED)
+def test_a_side_is_opened_by_what_the_model_compares_with(case: str) -> None:
+    model, args = _AIMED[case]
+    report = onnxpert.diagnose(model.eval(), args)
+    assert report.ok, str(report)
+    assert "CTL409" not in str(report)
+    assert case in {row.case for row in report.verified if row.verdict is Verdict.PASS}
 
 
 def test_paths_that_multiply_are_told() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from onnxpert.verify.cases import Wish, at, example, remade, wishes
+from onnxpert.verify.cases import Wish, across, at, example, remade, wishes
 from onnxpert.verify.file import FileFacts, FileInput
 from onnxpert.verify.inputs import Inputs, bind
+from onnxpert.verify.turning import aimed, turned
 from onnxpert.verify.values import Values
 
 
@@ -91,6 +92,10 @@ def test_a_case_can_be_made_again_from_its_row(make: Any) -> None:
     assert {Values.EXAMPLE, Values.WILD, Values.SHUFFLED} <= {case.values for case in every}
     for case in every:
         assert remade(case.name, case.sizes) == case
+    for case in (example(inputs), *turned(inputs), *aimed(inputs, (2, -3, 0.5))):
+        assert remade(case.name, case.sizes) == case
+        moved = across(inputs, case, {"n": 7})
+        assert remade(moved.name, moved.sizes) == moved
 
 
 def test_fussy_models_have_more_than_one_way(make: Any) -> None:

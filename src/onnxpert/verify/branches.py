@@ -5,10 +5,12 @@ captured graph is run on real values: its conditions are those of the file."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+import sympy
 import torch
 from torch import fx
 from torch.utils._sympy.symbol import SymT, symbol_is_type
@@ -16,9 +18,10 @@ from torch.utils._sympy.symbol import SymT, symbol_is_type
 from onnxpert.core.calls import calls
 from onnxpert.core.types import Branch, BranchTaken, Captured, InputKind
 from onnxpert.verify.allowance import Allowance
-from onnxpert.verify.cases import across, turned
+from onnxpert.verify.cases import across
 from onnxpert.verify.inputs import Case, Inputs
 from onnxpert.verify.patience import Patience
+from onnxpert.verify.turning import aimed, turned
 from onnxpert.verify.values import Values
 from onnxpert.verify.walk import Walk
 
@@ -26,6 +29,8 @@ from onnxpert.verify.walk import Walk
 Taken: TypeAlias = set[tuple[int | str, bool | int]]
 _SECONDS = 5.0
 _SECONDS_ACROSS = 1.0
+_SECONDS_AIMED = 1.0
+_MOST_NUMBERS = 16
 _MANY = 2
 
 
@@ -62,6 +67,7 @@ class Sides:
         self.branching = _branches(captured)
         self.seen: Taken = set()
         self._elsewhere: Taken = set()  # at other sizes than the example's
+        self._ends = False  # whether some input came to the end of the graph
 
     def note(self, leaves: Mapping[str, Any], *, resized: bool = False) -> bool:
         """Whether these inputs take a side that none before did."""
@@ -99,8 +105,10 @@ class Sides:
         try:
             with torch.no_grad(), Patience(_SECONDS):
                 walk.run(self._captured.root, given)
-        except Exception:  # what was seen until then was seen
-            return walk.taken
+            self._ends = True
+        except Exception:
+            # The model refuses these, and nothing is compared; if none came to an end, it is the walk.
+            return set() if self._ends else walk.taken
         return walk.taken
 
     def all_taken(self) -> bool:
@@ -108,6 +116,14 @@ class Sides:
         branches = enumerate(self._captured.branches)
         by_values = [number for number, branch in branches if branch.about_data]
         return {(number, side) for number in by_values for side in (True, False)} <= self.seen
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """What the model compares anything with, and what is just beside it."""
+        found: dict[float, None] = {}
+        for number in filter(math.isfinite, _compared_with(self._captured)):
+            found |= dict.fromkeys((number, number + 1, number - 1))
+        return tuple(found)[:_MOST_NUMBERS]
 
     def all_counted(self) -> bool:
         """Whether each number was seen to be nothing and something."""
@@ -136,6 +152,12 @@ def further(inputs: Inputs, sides: Sides, seed: int, allowance: Allowance) -> It
             continue
         if _is_new(inputs, sides, case, seed):
             yield case
+    start = time.thread_time()
+    for case in aimed(inputs, sides.numbers):
+        if sides.all_taken() or time.thread_time() - start > _SECONDS_AIMED:
+            return
+        if case.values is not Values.NAN and _is_new(inputs, sides, case, seed):
+            yield case
 
 
 def further_across(
@@ -155,6 +177,22 @@ def further_across(
 def _is_new(inputs: Inputs, sides: Sides, case: Case, seed: int) -> bool:
     names = [leaf.name for leaf in inputs.loaded.leaves]
     return sides.note(dict(zip(names, inputs.build(case, seed), strict=True)))
+
+
+_COMPARED = frozenset(f"aten.{how}" for how in ("eq", "ne", "lt", "le", "gt", "ge"))
+
+
+def _compared_with(captured: Captured) -> Iterator[float]:
+    for node in calls(captured.root):
+        if str(getattr(node.target, "overloadpacket", "")) in _COMPARED:
+            yield from (each for each in node.args if type(each) in (int, float))
+        for value in (node.meta.get("val"), *node.args):
+            if isinstance(value, torch.SymBool):
+                yield from map(_plain, value.node.expr.atoms(sympy.Number))
+
+
+def _plain(number: sympy.Number) -> float:
+    return int(number) if number.is_Integer else float(number)
 
 
 def _real(value: Any) -> Any:

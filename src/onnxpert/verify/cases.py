@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onnxpert.verify.inputs import Case, Inputs
+from onnxpert.verify.turning import retold
 from onnxpert.verify.values import LONE, Values, is_lone
 
 MOST_CASES = 8
@@ -134,45 +135,20 @@ def remade(name: str, sizes: Mapping[str, int]) -> Case:
     number = name.removeprefix(f"{EXAMPLE} ")
     if number != name:
         return Case(name, sizes, Values.EXAMPLE, int(number) - 2)
+    turned = retold(name, sizes)
+    if turned is not None:
+        return turned
     values = {
         EXAMPLE: Values.EXAMPLE,
         OTHER_VALUES: Values.WILD,
         OTHER_VALUES + SHUFFLED: Values.SHUFFLED,
     }
-    values |= {turned: kind for kind, turned in _TURNED.items()}
     values |= {_lone(number): kind for kind, number in LONE.items()}
-    values |= {f"{_TURNED[Values.WILD]} ({number})": Values.WILD for number in range(_DRAWS)}
     resized = Values.REPEATED if name.endswith(REPEATED) else Values.SHUFFLED
     plain, _, moved = name.partition(", ")
     if plain == EXAMPLE and moved:
         return Case(name, sizes, Values.REPEATED)
     return Case(name, sizes, values.get(plain, resized))
-
-
-_TURNED = {
-    Values.NEGATED: "values negated",
-    Values.NEGATIVE: "values all negative",
-    Values.POSITIVE: "values all positive",
-    Values.LARGE: "values x 100",
-    Values.SMALL: "values x 0.01",
-    Values.HIGHER: "values + 10",
-    Values.LOWER: "values - 10",
-    Values.ZERO: "values all 0",
-    Values.ONE: "values all 1",
-    Values.HUGE: "values x 10000",
-    Values.NAN: "values with a NaN",
-    Values.WILD: "values drawn anew",
-}
-_DRAWS = 8
-
-
-def turned(inputs: Inputs) -> Iterator[Case]:
-    """The example's values changed all at once, in ways that a branch may tell apart."""
-    for values, name in _TURNED.items():
-        if values is not Values.WILD:
-            yield Case(name, inputs.example, values)
-    for number in range(_DRAWS):
-        yield Case(f"{_TURNED[Values.WILD]} ({number})", inputs.example, Values.WILD)
 
 
 def elsewhere(inputs: Inputs, case: Case, seconds: float) -> Iterator[Wish]:
@@ -215,7 +191,7 @@ def _moved(inputs: Inputs, case: Case, change: Mapping[str, int]) -> Case:
     sizes = inputs.resized(change)
     at = ", ".join(f"{symbol}={sizes[symbol]}" for symbol in change)
     values = Values.REPEATED if case.values is Values.EXAMPLE else case.values
-    return Case(f"{case.name}, {at}", sizes, values)
+    return replace(case, name=f"{case.name}, {at}", sizes=sizes, values=values)
 
 
 def wishes(inputs: Inputs) -> Iterator[Wish]:

@@ -20,6 +20,14 @@ from onnxpert.verify.values import Values, valued
 
 
 @dataclass(frozen=True, slots=True)
+class Aim:
+    """The one input that a case changes; the others keep what they have in the example."""
+
+    leaf: str
+    number: float | None = None  # that it is filled with, or holds
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One set of inputs, by what makes it: it can be built again from this and the seed."""
 
@@ -27,6 +35,10 @@ class Case:
     sizes: Mapping[str, int]
     values: Values
     given: int | None = None  # the number of a further example, which is taken as it is
+    aim: Aim | None = None
+
+    def values_of(self, leaf: str) -> Values:
+        return self.values if self.aim is None or self.aim.leaf == leaf else Values.REPEATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +67,15 @@ class Inputs:
             rest = self.loaded.leaves[len(values) :]  # state that became an input
             return (*values, *(leaf.value for leaf in rest))
         generator = torch.Generator().manual_seed(seed + zlib.crc32(case.name.encode()))
+        number = case.aim.number if case.aim is not None else None
         leaves = [leaf.value for leaf in self.loaded.leaves]
         for bound in self.bound:
             value = leaves[bound.position]
             if isinstance(value, torch.Tensor):
                 plain = undressed(value)
                 shape = self._shape(bound, plain, case.sizes)
-                fresh = valued(plain, shape, case.values, generator)
+                kind = case.values_of(self.loaded.leaves[bound.position].name)
+                fresh = valued(plain, shape, kind, generator, number)
                 leaves[bound.position] = dressed_as(self._within(fresh, plain, case.sizes), value)
             elif all(name in case.sizes for name in symbols(str(bound.dims[0]))):
                 leaves[bound.position] = evaluate(bound.dims[0], case.sizes)

@@ -33,11 +33,17 @@ class Values(StrEnum):
     LONE_ZERO = "lone zero"  # a whole number that stands alone is this; the others are shuffled
     LONE_ONE = "lone one"
     LONE_TWO = "lone two"
+    FILLED = "filled"  # with a number that the case names
+    HOLDING = "holding"  # that number in one place
     EXAMPLE = "example"  # untouched
 
 
 def valued(
-    value: torch.Tensor, shape: Sequence[int], values: Values, generator: torch.Generator
+    value: torch.Tensor,
+    shape: Sequence[int],
+    values: Values,
+    generator: torch.Generator,
+    number: float | None = None,
 ) -> torch.Tensor:
     """A tensor of that shape with such values."""
     if values is Values.EXAMPLE:
@@ -50,6 +56,8 @@ def valued(
         return torch.full_like(value, LONE[values])
     if values in _TURNS:
         return _TURNS[values](sized).to(value.dtype)
+    if number is not None and values in (Values.FILLED, Values.HOLDING):
+        return _with(sized, number, everywhere=values is Values.FILLED).to(value.dtype)
     if sized.numel() and values is not Values.REPEATED:
         if sized.is_floating_point() or sized.is_complex():
             sized = _floats(example, sized, values, generator)
@@ -72,6 +80,12 @@ def is_lone(value: Any) -> bool:
     if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.dtype is torch.bool:
         return False
     return not (value.is_floating_point() or value.is_complex() or value.is_quantized)
+
+
+def _with(values: torch.Tensor, number: float, *, everywhere: bool) -> torch.Tensor:
+    changed = values.clone(memory_format=torch.contiguous_format)
+    (changed if everywhere else changed.reshape(-1)[:1]).fill_(number)
+    return changed
 
 
 def _one_nan(values: torch.Tensor) -> torch.Tensor:

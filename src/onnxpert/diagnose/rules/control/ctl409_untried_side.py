@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import Hit, Severity, Verified
+from onnxpert.core.source import Owner, ownership
+from onnxpert.core.types import Hit, Location, Severity, Verified
 from onnxpert.diagnose.rule import rule
 
 
@@ -13,25 +14,26 @@ def untried_side(verified: Verified) -> Iterator[Hit]:
     """
     ## What it does
     Finds branches of which the proof has seen one side only: none of the inputs that it tried (the
-    example, other sizes, values negated, scaled, shifted, all zero, with a NaN, drawn anew) takes the
-    other.
+    example, other sizes, values negated, scaled, shifted, all zero, with a NaN, drawn anew, the numbers
+    that the model compares with, one input alone) takes the other.
 
     ## Why it matters
-    The file has both sides, but what is on the other has been compared with nothing.
+    The file has both sides, but what is on the other has been compared with nothing. In a library's
+    own code that is information: many a check there is for what never comes.
 
     ## Example
     ```python
     import torch
 
 
-    class Rare(torch.nn.Module):
+    class Even(torch.nn.Module):
         def forward(self, x):
-            if (x == 0.12345).all():
+            if (x.diff() == 0.25).all():
                 return x * 2
             return x - 1
 
 
-    model = Rare().eval()
+    model = Even().eval()
     args = (torch.randn(3),)
     ```
 
@@ -40,14 +42,14 @@ def untried_side(verified: Verified) -> Iterator[Hit]:
     import torch
 
 
-    class Often(torch.nn.Module):
+    class Steep(torch.nn.Module):
         def forward(self, x):
-            if (x > 0.12345).all():
+            if (x.diff() > 0.25).all():
                 return x * 2
             return x - 1
 
 
-    model = Often().eval()
+    model = Steep().eval()
     args = (torch.randn(3),)
     ```
 
@@ -62,7 +64,12 @@ def untried_side(verified: Verified) -> Iterator[Hit]:
             f"no input that was tried takes {missing} of this branch",
             at=taken.branch.location,
             help="give an example that does, or verify the file against one",
+            severity=None if _is_users(taken.branch.location) else Severity.INFO,
         )
+
+
+def _is_users(at: Location | None) -> bool:
+    return at is None or ownership(at.file) is Owner.USER
 
 
 def _side(no: bool) -> str:
