@@ -20,7 +20,7 @@ from onnxpert.core.types import (
     Verdict,
     Verified,
 )
-from onnxpert.engine.offers import assumed_equal, crossings
+from onnxpert.engine.offers import assumed_equal, belonging, crossings
 
 N, M = sympy.symbols("n m")
 
@@ -60,13 +60,16 @@ def test_what_roundings_decide_within_they_decide_beyond() -> None:
         assert [one.row.case for one in crossings(lowered, verified)] == found
 
 
-def _told_to_be_equal(condition: Any) -> bool:
-    """Of two unnamed sizes on one axis, both 6 in the example."""
+def _two_sizes() -> tuple[Any, Any]:
+    """A model and a file with two unnamed sizes on one axis, both 6 in the example."""
     x = torch.zeros(2, 6)
     leaves = tuple(InputLeaf(name, x, name, ((1, DimSpec()),)) for name in ("x", "mask"))
     symbols = (Symbol("n", 1, None, 6, (("x", 1),)), Symbol("m", 1, None, 6, (("mask", 1),)))
-    loaded: Any = SimpleNamespace(leaves=leaves)
-    lowered: Any = SimpleNamespace(symbols=symbols)
+    return SimpleNamespace(leaves=leaves), SimpleNamespace(symbols=symbols)
+
+
+def _told_to_be_equal(condition: Any) -> bool:
+    loaded, lowered = _two_sizes()
     boundary = Boundary({}, Guard("told", ("n", "m"), None), condition, str(condition))
     row = Row("n=7", "y", {"n": 7, "m": 6}, Verdict.FAIL)
     return assumed_equal(loaded, lowered, [Crossed(boundary, row, "told")]) is not None
@@ -78,3 +81,17 @@ def test_sizes_of_which_the_same_is_made_are_assumed_equal() -> None:
     assert not _told_to_be_equal(sympy.Eq(N, 2 * M - 6))
     assert not _told_to_be_equal(sympy.Eq(N, M + sympy.Symbol("k") - 3))
     assert not _told_to_be_equal(sympy.Le(N, M))
+
+
+def _belong_together(*rows: tuple[int, int, Verdict]) -> bool:
+    told = [Row(f"n={n}, m={m}", "y", {"n": n, "m": m}, verdict) for n, m, verdict in rows]
+    return belonging(*_two_sizes(), Verified(tuple(told))) is not None
+
+
+def test_sizes_that_the_model_refuses_apart_belong_together_where_all_that_fails_is_apart() -> None:
+    refused, apart = (6, 1, Verdict.REFUSED), (8, 3, Verdict.FAIL)
+    assert _belong_together(refused, apart)
+    assert not _belong_together(apart)
+    assert not _belong_together(refused)
+    assert not _belong_together(refused, apart, (8, 8, Verdict.FAIL))
+    assert not _belong_together((1, 1, Verdict.REFUSED), apart)

@@ -26,6 +26,7 @@ from onnxpert.diagnose import diagnose
 from onnxpert.engine.offers import (
     asked_for,
     assumed_equal,
+    belonging,
     doubted,
     is_but_one,
     is_own,
@@ -50,7 +51,7 @@ def after_a_proof(
     If nobody asked for a dimension to vary ("auto" offered it), it is fixed or narrowed."""
     if verified.left_to_chance:
         return None
-    pair = assumed_equal(loaded, lowered, crossed)
+    pair = assumed_equal(loaded, lowered, crossed) or belonging(loaded, lowered, verified)
     if pair is not None:
         walk.learn(pair)
         return tied(loaded, pair)
