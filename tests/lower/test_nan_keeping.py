@@ -132,3 +132,35 @@ def test_a_quotient_that_is_kept_from_it_costs_nothing(
 
     assert onnxpert.export(Best(), (torch.randn(3, 5),), tmp_path / "m.onnx").ok
     assert "IsNaN" not in {node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node}
+
+
+@pytest.mark.parametrize(
+    "sunk",
+    [
+        lambda x: x.masked_fill(x < 0, -torch.inf),
+        lambda x: functional.pad(x, (4, 3), value=-torch.inf),
+    ],
+    ids=["masked", "padded"],
+)
+@pytest.mark.parametrize("pool", [functional.max_pool1d, functional.adaptive_max_pool1d])
+def test_a_window_of_minus_infinity_is_that(
+    pool: Callable[[torch.Tensor, int], torch.Tensor],
+    sunk: Callable[[torch.Tensor], torch.Tensor],
+    tmp_path: Path,
+) -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return pool(sunk(x)[None], 2)
+
+    path = tmp_path / "model.onnx"
+    assert onnxpert.export(model, (torch.rand(3, 6),), path).ok
+    for x in (torch.randn(3, 6), -torch.rand(3, 6), torch.full((3, 6), torch.finfo().min)):
+        _same(path, model, x)
+
+
+def test_minus_infinity_among_the_inputs_is_pooled(tmp_path: Path) -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return functional.max_pool1d(x[None], 2)
+
+    x = torch.tensor([[-torch.inf, -torch.inf, torch.finfo().min, -torch.inf, 1.0, 2.0]])
+    assert onnxpert.export(model, (x,), tmp_path / "model.onnx").ok
+    _same(tmp_path / "model.onnx", model, x)

@@ -108,9 +108,9 @@ def holds_nan(loaded: Loaded) -> bool:
 
 
 def _passes_over_nan(lowered: Lowered, verified: Verified) -> bool:
-    """Whether a NaN is on one side only, and something in the file does not see one."""
+    """Whether a NaN or an infinity is on one side only, and something in the file does not see one."""
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
-    if not any(row.max_abs is not None and math.isnan(row.max_abs) for row in failed):
+    if not any(row.max_abs is not None and not math.isfinite(row.max_abs) for row in failed):
         return False
     return any(node.op_type in BLIND for node in lowered.model.graph.all_nodes())
 

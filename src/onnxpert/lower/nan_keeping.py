@@ -1,7 +1,8 @@
-"""Extremes that see a NaN as torch does; runtimes pass over it.
+"""Extremes that see a NaN as torch does, and pooling that sees minus infinity; runtimes pass over them.
 
 It takes a second look at every element, so that a file has it only where the proof found a NaN that
-matters, or where one is to be expected. A NaN is beyond every number: the largest, the smallest, the first of a descending order."""
+matters, or where one is to be expected. A NaN is beyond every number: the largest, the smallest, the first of a descending order.
+A window of nothing but minus infinity is the lowest finite number to ONNX Runtime, which begins its search there."""
 
 from __future__ import annotations
 
@@ -32,25 +33,25 @@ def seeing(op: Any, op_type: str, first: Any, outputs: int) -> Callable[..., Any
     """How to write an operator so that it sees a NaN; None: as it is."""
     if op_type not in BLIND or not isinstance(first, ir.Value):
         return None
-    expected = op_type not in _POOLED and _bears_nan(first)
+    expected = _comes_from(first, _sinks if op_type in _POOLED else _is_bearer)
     if not op.dtype(first).is_floating_point or not (op.shared.keeps_nan or expected):
         return None
     if op_type == "TopK":
         return _sorted
     if op_type in _PLACED:
         return functools.partial(_placed, op_type)
-    return functools.partial(_found, op_type, outputs)
+    return functools.partial(_pooled if op_type in _POOLED else _found, op_type, outputs)
 
 
-def _bears_nan(x: ir.Value) -> bool:
-    """Whether it comes, number by number, from an operator that bears NaN of numbers that vary."""
+def _comes_from(x: ir.Value, source: Callable[[ir.Node], bool]) -> bool:
+    """Whether it comes, number by number, from such a node."""
     seen: set[ir.Node] = set()
     ahead = [x.producer()]
     while ahead and len(seen) < _FURTHEST:
         node = ahead.pop()
         if node is None or node in seen or node.op_type in _MIXES:
             continue
-        if _is_bearer(node):
+        if source(node):
             return True
         seen.add(node)
         ahead += [value.producer() for value in node.inputs if value is not None]
@@ -58,6 +59,7 @@ def _bears_nan(x: ir.Value) -> bool:
 
 
 def _is_bearer(node: ir.Node) -> bool:
+    """Whether an operator bears NaN of numbers that vary."""
     last = node.inputs[-1] if node.inputs else None
     if node.op_type == "Where":
         return any(_is_nan(value) for value in node.inputs[1:])
@@ -66,6 +68,18 @@ def _is_bearer(node: ir.Node) -> bool:
     if node.op_type in {"Div", "Pow"} and last.const_value is not None:
         return False
     return not _is_guarded(node.op_type, last.producer())
+
+
+def _sinks(node: ir.Node) -> bool:
+    """Whether it puts minus infinity where a mask or a border says."""
+    if node.op_type not in {"Where", "Pad"}:
+        return False
+    return any(_is_constant(value, -torch.inf) for value in node.inputs[1:])
+
+
+def _is_constant(value: ir.Value | None, number: float) -> bool:
+    known = None if value is None else value.const_value
+    return known is not None and known.size == 1 and bool((known.numpy() == number).all())
 
 
 def _is_nan(value: ir.Value | None) -> bool:
@@ -84,13 +98,25 @@ def _is_guarded(op_type: str, maker: ir.Node | None) -> bool:
 
 def _found(name: str, outputs: int, op: Any, x: ir.Value, *rest: Any, **attributes: Any) -> Any:
     plain = op.emit(name, x, *rest, _outputs=outputs, _as_it_is=True, **attributes)
-    marks = op.cast(op.IsNaN(x), torch.float32 if name in _POOLED else torch.int32)
-    same = name if name in _POOLED else "ReduceMax"
-    some = op.cast(op.emit(same, marks, *rest, _as_it_is=True, **attributes), torch.bool)
+    marks = op.cast(op.IsNaN(x), torch.int32)
+    some = op.cast(op.emit("ReduceMax", marks, *rest, _as_it_is=True, **attributes), torch.bool)
     nan = op.scalar(torch.nan, op.dtype(x))
     if outputs == 1:
         return op.Where(some, nan, plain)
     return (op.Where(some, nan, plain[0]), *plain[1:])
+
+
+def _pooled(name: str, outputs: int, op: Any, x: ir.Value, **attributes: Any) -> Any:
+    def in_window(marks: ir.Value) -> ir.Value:
+        counted = op.cast(marks, torch.float32)
+        return op.Greater(op.emit(name, counted, _as_it_is=True, **attributes), 0.0)
+
+    plain = op.emit(name, x, _outputs=outputs, _as_it_is=True, **attributes)
+    least = op.scalar(-torch.inf, op.dtype(x))
+    values = op.Where(in_window(op.Greater(x, least)), plain if outputs == 1 else plain[0], least)
+    if op.shared.keeps_nan:
+        values = op.Where(in_window(op.IsNaN(x)), op.scalar(torch.nan, op.dtype(x)), values)
+    return values if outputs == 1 else (values, *plain[1:])
 
 
 def _placed(name: str, op: Any, x: ir.Value, axis: int = 0, **attributes: Any) -> Any:
