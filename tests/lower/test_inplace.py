@@ -477,3 +477,17 @@ def test_a_norm_that_updates_what_it_is_given() -> None:
         return out, mean, variance
 
     assert_same(model, torch.randn(4, 3, 5), torch.randn(3), torch.rand(3))
+
+
+@pytest.mark.parametrize("length", [1, 3, 4])
+def test_a_place_that_a_size_counts_from_the_end(length):
+    def call(x, cache):
+        keep = min(x.shape[0], 4)
+        rolled, marked = cache.clone(), cache.clone()
+        rolled[:, -keep:].copy_(x[-keep:])
+        marked[:, -keep] = 7.0
+        marked[:, -keep::2] += 1.0
+        return rolled, marked
+
+    given = [(torch.randn(size), torch.randn(2, 4)) for size in (length, 1, 2, 4, 9)]
+    assert_same(call, *given[0], dynamic=({0: torch.export.Dim("t")}, None), others=given)

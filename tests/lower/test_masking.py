@@ -58,3 +58,13 @@ def test_as_many_as_asked():
         )
 
     assert_same(call, torch.tensor([[1.0, -1.0], [1.0, 1.0]]))
+
+
+def test_nothing_is_scattered_where_there_is_nothing():
+    def call(x, rows):
+        return x.masked_scatter((x[:, :1] > 9), rows)
+
+    dynamic = ({0: torch.export.Dim("a")}, {0: torch.export.Dim("b")})
+    tall = torch.tensor([[10.0, 1.0], [2.0, 3.0], [11.0, 4.0]])
+    others = [(torch.zeros(2, 2), torch.zeros(0, 2))]
+    assert_same(call, tall, torch.randn(2, 2), dynamic=dynamic, others=others)

@@ -56,6 +56,13 @@ def may_be_negative(place: Size) -> bool:
     return is_of_data(place) and not statically_known_true(place >= 0)
 
 
+def is_negative(place: Size) -> bool:
+    """Of a number, or of what sizes make, which is on the side of zero where the example has it."""
+    if isinstance(place, torch.SymInt):
+        return place.node.has_hint() and int(place.node.hint) < 0
+    return bool(place < 0)
+
+
 def may_be_zero(size: Size) -> bool:
     """Whether nothing may be there in a run: of what is left of a size, and of what data count."""
     if not isinstance(size, torch.SymInt):

@@ -14,7 +14,7 @@ from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.operands import chosen
 from onnxpert.lower.shapes import broadcast, product
-from onnxpert.lower.symbols import Size, may_be_zero
+from onnxpert.lower.symbols import Size
 
 aten = torch.ops.aten
 
@@ -41,7 +41,7 @@ def masked_scatter(op: Emitter, x: ir.Value, mask: ir.Value, source: ir.Value) -
     turn = op.Max(op.Sub(count, 1), 0)  # before the first true place any element will do
     size = product(op.shape(source))
     elements = op.reshape(op.cast(source, op.dtype(x)), (size,))
-    if may_be_zero(size):  # and of nothing there is not even that one
+    if not isinstance(size, int) or size == 0:  # and of nothing there is not even that one
         elements = op.Concat(elements, op.const([0], op.dtype(x)), axis=0)
     taken = op.reshape(op.Gather(elements, turn, axis=0), common)
     return chosen(op, mask, taken, x)

@@ -10,7 +10,7 @@ from onnxpert.lower.aten.reshaping import axis_of, is_one, is_zero, spread
 from onnxpert.lower.aten.slicing import at_end, at_zero, clamped, extent, sliced
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
-from onnxpert.lower.symbols import Size, concrete
+from onnxpert.lower.symbols import Size, concrete, is_negative
 
 aten = torch.ops.aten
 
@@ -25,9 +25,11 @@ def select_scatter(op: Emitter, x: ir.Value, src: ir.Value, dim: int, index: Siz
     if axis == 0:  # a write of one row, in place if the runtime can
         place = op.reshape(op.scalar(index, torch.int64), (1, 1))
         return op.ScatterND(x, place, part)
-    if isinstance(index, int) and index < 0 and isinstance(sizes[axis], int):
-        index += sizes[axis]
-    # A negative place in a dimension of unknown size is counted from its end by Slice itself.
+    if is_negative(index) and not (
+        isinstance(index, int) and isinstance(sizes[axis], torch.SymInt)
+    ):
+        index = concrete(index + sizes[axis])
+    # A constant in a dimension of unknown size is counted from its end by Slice itself.
     after = None if isinstance(index, int) and index == -1 else index + 1
     return _replaced(op, x, part, axis, index, after)
 

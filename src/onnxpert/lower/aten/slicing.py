@@ -13,7 +13,7 @@ from onnxpert.lower.aten.counting import least, most
 from onnxpert.lower.aten.reshaping import axis_of, is_one, is_zero
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
-from onnxpert.lower.symbols import Size, concrete, is_static, may_be_negative, same
+from onnxpert.lower.symbols import Size, concrete, is_negative, is_static, may_be_negative, same
 
 aten = torch.ops.aten
 
@@ -36,7 +36,7 @@ def clamped(place: Size | None, size: Size, default: Size) -> Size:
     if place is None or (isinstance(place, int) and place == LAST):
         return default
     place, size = concrete(place), concrete(size)
-    if isinstance(place, int) and place < 0:
+    if is_negative(place):
         return most(place + size, 0)
     if may_be_negative(place):
         before, within = least(place, 0), least(most(place, 0), size)
@@ -111,7 +111,7 @@ def slice(
 def narrow(op: Emitter, x: ir.Value, dim: int, start: Size, length: Size) -> ir.Value:
     axis = axis_of(op, x, dim)
     start = concrete(start)
-    if isinstance(start, int) and start < 0:
+    if is_negative(start):
         start = start + op.shape(x)[axis]
     return sliced(op, x, axis, start, start + length, length=length)
 
