@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 
 import onnxpert
 from tests.engine.models import Model
@@ -75,7 +76,23 @@ def of_several_sizes(x: Tensor) -> Any:
     return torch.stack(padded).sum(0), pieces[-1][0].sum(0)
 
 
-@pytest.mark.parametrize("function", [unzipped, best, by_name, popped, of_several_sizes])
+def filled_up(x: Tensor) -> Any:
+    pieces = []
+    for row in x:
+        pieces.append(row[: int((row > 0).sum())])  # noqa: PERF401
+    first = pad_sequence(pieces, batch_first=True)
+    return first, pad_sequence(pieces, padding_value=-1.0, padding_side="left")
+
+
+def filled_up_rows(x: Tensor) -> Any:
+    pieces = [x.repeat_interleave((row > 0).long() * 2, dim=1).T for row in x]
+    return pad_sequence(pieces, batch_first=True), pad_sequence([row * 2 for row in x])
+
+
+FUNCTIONS = [unzipped, best, by_name, popped, of_several_sizes, filled_up, filled_up_rows]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_other_lengths_and_values(function: Callable[[Tensor], Any], tmp_path: Path) -> None:
     torch.manual_seed(0)
     model, path = Model(function), tmp_path / "m.onnx"

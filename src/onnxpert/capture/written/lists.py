@@ -20,6 +20,8 @@ _UNBINDS = (torch.unbind, Tensor.unbind, Tensor.__iter__)
 _SPLITS = (torch.split, Tensor.split)
 _CHUNKS = (torch.chunk, Tensor.chunk)
 _MAKERS = (torch.tensor, torch.as_tensor)
+_PADS = (torch._C._nn.pad_sequence,)
+_TAKERS = (*_CATS, *_STACKS, *_ROWS, *_MAKERS, *_PADS)
 
 
 class WrittenLists(TorchFunctionMode):
@@ -30,7 +32,7 @@ class WrittenLists(TorchFunctionMode):
     ) -> Any:
         given = kwargs or {}
         first = args[0] if args else given.get("tensors")
-        if isinstance(first, (list, tuple)) and func in (*_CATS, *_STACKS, *_ROWS, *_MAKERS):
+        if isinstance(first, (list, tuple)) and func in _TAKERS:
             whole = _whole(first)
             if whole is not None:
                 return _together(func, whole, args[1:], given)
@@ -55,6 +57,8 @@ def _together(func: Any, whole: Grown, rest: Any, given: dict[str, Any]) -> Tens
         dtype = given.get("dtype")
         plain = torch.get_default_dtype() if whole.rows.dtype.is_floating_point else torch.int64
         return whole.rows.to(dtype or plain)
+    if func in _PADS:
+        return _filled_up(whole, *rest, **given)
     if func in _STACKS:
         rows = _evenly(whole)
         return rows.movedim(0, dim % rows.dim())
@@ -72,6 +76,27 @@ def _evenly(whole: Grown) -> Tensor:
         return whole.rows
     rows = whole.rows.reshape([whole.count, -1, *whole.rows.shape[1:]])
     return rows.movedim(1, whole.axis + 1)
+
+
+def _filled_up(
+    whole: Grown, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
+    """`pad_sequence`: all as long as the longest."""
+    if whole.axis is None:
+        return whole.rows if batch_first else whole.rows.transpose(0, 1)
+    if whole.axis != 0 or whole.sizes is None:
+        raise UnwritableError("the items of a list differ in size")
+    sizes = whole.sizes.unsqueeze(1)
+    longest: Any = whole.sizes.amax().item()
+    place = torch.arange(longest).unsqueeze(0)
+    if padding_side == "left":
+        place = place + sizes - longest
+    total, rest = whole.rows.shape[0], whole.rows.shape[1:]
+    # What is not there is one row more, behind all others.
+    rows = torch.cat([whole.rows, whole.rows.new_full([1, *rest], padding_value)])
+    starts = whole.sizes.cumsum(0).unsqueeze(1) - sizes
+    found = rows[torch.where((place >= 0) & (place < sizes), starts + place, total)]
+    return found if batch_first else found.transpose(0, 1)
 
 
 def _end_to_end(whole: Grown, dim: int) -> Tensor:

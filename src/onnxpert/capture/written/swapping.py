@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload
+from torch.nn.utils import rnn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.written.exits import UnwritableError
@@ -40,6 +41,10 @@ _DECIDING = (
     ast.Try,
 )
 _MOST_FUNCTIONS = 60
+# What torch says in Python of lists that the model hands it, and could not of those that grow.
+_OF_LISTS = frozenset(
+    function.__code__ for function in (rnn.pad_sequence, rnn.unpad_sequence, rnn.pack_sequence)
+)
 _BY_DATA = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 
 
@@ -97,8 +102,10 @@ def running() -> Iterator[Ran]:
     before = sys.getprofile()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and ownership(frame.f_code.co_filename) >= Owner.LIBRARY:
-            found.every.add(frame.f_code)
+        code = frame.f_code
+        own = code in _OF_LISTS or ownership(code.co_filename) >= Owner.LIBRARY
+        if event == "call" and own:
+            found.every.add(code)
 
     sys.setprofile(note)
     try:
