@@ -161,3 +161,31 @@ def test_an_end_that_is_negative_at_one_row_alone(tmp_path: Path) -> None:
             got = session.run(None, {"x": x.numpy(), "places": places.numpy()})
             for one, expected in zip(got, model(x, places), strict=True):
                 np.testing.assert_array_equal(one, expected.numpy())
+
+
+class Steps(nn.Module):
+    """A step of as many rows as are not done, in each turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn, self.gru = nn.RNNCell(3, 4), nn.GRUCell(4, 4)
+        self.lstm = nn.LSTMCell(4, 4)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        state = torch.zeros(x.shape[0], 4)
+        for step in range(int(lengths.max())):
+            some = int((lengths > step).sum())
+            new = self.gru(self.rnn(x[:some, step], state[:some]), state[:some])
+            state = torch.cat([self.lstm(new, (state[:some], new))[0], state[some:]])
+        return state
+
+
+def test_cells_take_as_many_rows_as_the_data_say(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, path = Steps().eval(), tmp_path / "m.onnx"
+    sizes = {"x": {0: "b", 1: "t"}, "lengths": {0: "b"}}
+    onnxpert.export(model, (real(3, 5, 3), whole(5, 4, 2)), path, dynamic_shapes=sizes)
+    session = onnxruntime.InferenceSession(path)
+    for x, lengths in ((real(1, 2, 3), whole(2)), (real(4, 6, 3), whole(6, 6, 1, 1))):
+        (got,) = session.run(None, {"x": x.numpy(), "lengths": lengths.numpy()})
+        np.testing.assert_allclose(got, model(x, lengths).detach().numpy(), rtol=1e-4, atol=1e-5)

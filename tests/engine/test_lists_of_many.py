@@ -89,7 +89,14 @@ def filled_up_rows(x: Tensor) -> Any:
     return pad_sequence(pieces, batch_first=True), pad_sequence([row * 2 for row in x])
 
 
-FUNCTIONS = [unzipped, best, by_name, popped, of_several_sizes, filled_up, filled_up_rows]
+def pairs(x: Tensor) -> Any:
+    ends = [(start, min(start + 2, x.shape[0])) for start in range(0, x.shape[0], 2)]
+    halves = [(place, (place / 2, place > 2)) for place in range(x.shape[0])]
+    sums = torch.stack([x[start:end].sum(0) for start, end in ends])
+    return sums, torch.tensor(ends), torch.tensor([half for _, half in halves])
+
+
+FUNCTIONS = [unzipped, best, by_name, popped, of_several_sizes, filled_up, filled_up_rows, pairs]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

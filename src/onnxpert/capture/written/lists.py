@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.held import Grown, joined
 from onnxpert.capture.written.sequences import Steps, pieces
+from onnxpert.capture.written.tuples import Tuples
 
 Tensor = torch.Tensor
 _sym: Any = torch  # whose functions of symbols have no types
@@ -53,10 +55,11 @@ def _whole(items: Any) -> Grown | None:
 
 def _together(func: Any, whole: Grown, rest: Any, given: dict[str, Any]) -> Tensor:
     dim = rest[0] if rest else given.get("dim", given.get("axis", 0))
-    if func in _MAKERS and whole.number:
-        dtype = given.get("dtype")
-        plain = torch.get_default_dtype() if whole.rows.dtype.is_floating_point else torch.int64
-        return whole.rows.to(dtype or plain)
+    if func in _MAKERS:
+        columns = list(_columns(whole))
+        dtype = rest[0] if rest else given.get("dtype")
+        if all(one.number for one in columns):
+            return _numbers(whole, dtype or _dtype(columns))
     if func in _PADS:
         return _filled_up(whole, *rest, **given)
     if func in _STACKS:
@@ -67,6 +70,28 @@ def _together(func: Any, whole: Grown, rest: Any, given: dict[str, Any]) -> Tens
     if func in _CATS:
         return _end_to_end(whole, dim)
     raise UnwritableError(f"`{func.__name__}` takes a list of unknown length")
+
+
+def _columns(whole: Grown) -> Iterator[Grown]:
+    if not isinstance(whole, Tuples):
+        yield whole
+        return
+    for column in whole.columns:
+        yield from _columns(column)
+
+
+def _dtype(columns: list[Grown]) -> torch.dtype:
+    """As torch finds it: one number with a fraction, and all have one; of truths alone, theirs."""
+    dtypes = {column.rows.dtype for column in columns}
+    if any(dtype.is_floating_point for dtype in dtypes):
+        return torch.get_default_dtype()
+    return torch.bool if dtypes == {torch.bool} else torch.int64
+
+
+def _numbers(whole: Grown, dtype: torch.dtype) -> Tensor:
+    if not isinstance(whole, Tuples):
+        return whole.rows.to(dtype)
+    return torch.stack([_numbers(column, dtype) for column in whole.columns], 1)
 
 
 def _evenly(whole: Grown) -> Tensor:
