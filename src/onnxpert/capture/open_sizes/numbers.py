@@ -26,6 +26,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils._sympy.functions import FloorDiv
 
 from onnxpert.capture.open_sizes.arrays import Arrays
+from onnxpert.capture.open_sizes.divisors import common_divisor, common_multiple
 from onnxpert.capture.open_sizes.nothing import correction
 from onnxpert.capture.reasoning import Frugal, is_otherwise_when_small
 from onnxpert.core.source import Owner, ownership
@@ -185,6 +186,8 @@ _CALLED: dict[Any, Callable[..., Any]] = {
     math.isqrt: _isqrt,
     math.log2: _log2,
     math.pow: _pow,
+    math.gcd: common_divisor,
+    math.lcm: common_multiple,
 }
 # Methods that symbols lack. numpy asks whatever is no number of its own for its root: `np.sqrt(n)`.
 _LENT: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
@@ -194,7 +197,14 @@ _LENT: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (torch.SymFloat, "sqrt", _sqrt),
     (torch.SymFloat, "log2", _log2),
 )
-_MATHEMATICS = {"sqrt": _sqrt, "isqrt": _isqrt, "log2": _log2, "pow": _pow}
+_MATHEMATICS = {
+    "sqrt": _sqrt,
+    "isqrt": _isqrt,
+    "log2": _log2,
+    "pow": _pow,
+    "gcd": common_divisor,
+    "lcm": common_multiple,
+}
 
 
 def _replacement(name: str, scope: Mapping[str, Any]) -> Any | None:
