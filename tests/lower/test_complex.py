@@ -8,6 +8,7 @@ from typing import Any
 import onnx_ir as ir
 import pytest
 import torch
+from torch._higher_order_ops.while_loop import while_loop
 
 from onnxpert.lower.complex_pairs import LAYOUT
 from tests.lower.same import assert_same, lowered
@@ -248,6 +249,37 @@ def test_passes_through_regions_and_branches() -> None:
         return torch.cond(z.real.sum() > 0, lambda w: w * 2, lambda w: w.conj().clone(), (turned,))
 
     assert_same(region, _complex(3), others=[(-_complex(3),)])
+
+
+def _turned(z: torch.Tensor) -> Any:
+    state, turned = z[0] * 0, []
+    for row in z:
+        state = state * 0.5j + row
+        turned.append(state)
+    return torch.stack(turned), state
+
+
+def _until_large(z: torch.Tensor) -> Any:
+    turns = torch.tensor(0)
+    while z.abs().max() < 10:
+        z, turns = z * (1 + 1j), turns + 1
+    return z, turns
+
+
+def _said_with_operators(z: torch.Tensor) -> Any:
+    def more(turn: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        return (turn < 3) & (value.abs().max() < 9)
+
+    def body(turn: torch.Tensor, value: torch.Tensor) -> Any:
+        return turn + 1, value * (1 + 1j)
+
+    return while_loop(more, body, (torch.tensor(0), z))
+
+
+@pytest.mark.parametrize("call", [_turned, _until_large, _said_with_operators])
+def test_passes_through_loops(call: Callable[..., Any]) -> None:
+    others = [(_complex(rows, 3),) for rows in (1, 2, 9)]
+    assert_same(call, _complex(4, 3), dynamic=({0: "rows"},), others=others)
 
 
 def test_layout_is_said_in_the_file() -> None:

@@ -107,7 +107,7 @@ def _found(name: str, outputs: int, op: Any, x: ir.Value, *rest: Any, **attribut
 
 
 def _pooled(name: str, outputs: int, op: Any, x: ir.Value, **attributes: Any) -> Any:
-    def in_window(marks: ir.Value) -> ir.Value:
+    def in_window(marks: ir.Value) -> Any:
         counted = op.cast(marks, torch.float32)
         return op.Greater(op.emit(name, counted, _as_it_is=True, **attributes), 0.0)
 

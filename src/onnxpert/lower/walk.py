@@ -11,6 +11,7 @@ import torch
 from torch import fx
 
 from onnxpert.core.bodies import is_custom, python_body
+from onnxpert.core.loops import counted_loop, stopped_loop
 from onnxpert.core.source import module_of, of_meta
 from onnxpert.core.types import Location, OlderForm, OpaqueBody, Source, Unsupported
 from onnxpert.lower import symbolic
@@ -46,10 +47,13 @@ _IGNORED_KEYWORDS = frozenset(
     }
 )
 # These give their operands to a graph as they are, complex or not.
-_PASSING = frozenset(
+_PASSING = frozenset({counted_loop, stopped_loop}) | frozenset(
     getattr(torch.ops.higher_order, name)
     for name in (
         "cond",
+        "while_loop",
+        "scan",
+        "map_impl",
         "wrap",
         "wrap_with_set_grad_enabled",
         "wrap_with_autocast",
