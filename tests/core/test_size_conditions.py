@@ -13,12 +13,15 @@ from torch.utils._sympy.functions import (
     IntTrueDiv,
     Max,
     Mod,
+    OpaqueUnaryFn_exp,
     OpaqueUnaryFn_sqrt,
+    PowByNatural,
     RoundToInt,
     ToFloat,
     TruncToInt,
 )
 
+from onnxpert.core import size_conditions
 from onnxpert.core.size_conditions import holding, holds
 
 n, k = sympy.symbols("n k", integer=True, positive=True)
@@ -30,7 +33,13 @@ CONDITIONS = (
     sympy.Eq(TruncToInt(IntTrueDiv(n, 3)) + 1, FloorDiv(n + 3, 3), evaluate=False),
     sympy.Gt(TruncToInt(FloatTrueDiv(ToFloat(n), 1.5) * 2.0), ToFloat(n) + 9, evaluate=False),
     sympy.Eq(RoundToInt(FloatTrueDiv(ToFloat(n), 2.0)), FloorDiv(n, 2), evaluate=False),
-    sympy.Ge(OpaqueUnaryFn_sqrt(n), 5, evaluate=False),  # not among those on arrays
+    sympy.Ge(OpaqueUnaryFn_sqrt(n), 5, evaluate=False),
+    sympy.Gt(n**2 - 3 * n * k, 40, evaluate=False),
+    sympy.Gt(k / n, 2, evaluate=False),
+    sympy.Lt(PowByNatural(n, 3) * FloorDiv(n, 2), 1000 * n**2, evaluate=False),
+    sympy.Lt(
+        OpaqueUnaryFn_exp(IntTrueDiv(n, 9)), 3 * n, evaluate=False
+    ),  # not among those on arrays
 )
 
 
@@ -41,6 +50,15 @@ def test_one_by_one_and_all_at_once(condition: Any) -> None:
     known = [bool(each) for each in told]
     assert [holds(condition, {n: int(size), k: 5}) for size in sizes] == known
     assert holding(condition, {n: sizes, k: 5}).tolist() == known
+
+
+def test_powers_are_worked_out_for_all_sizes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_by_one(function: Any) -> Any:
+        raise AssertionError(function)
+
+    monkeypatch.setattr(size_conditions, "_known_to_sympy", one_by_one)
+    condition = sympy.Eq(FloorDiv(n**2 * k, n), n * k, evaluate=False)
+    assert holding(condition, {n: np.arange(1, 4097), k: 5}).all()
 
 
 def test_what_makes_no_sense_is_not_known() -> None:

@@ -72,6 +72,7 @@ def _on_arrays() -> dict[Any, Callable[..., Any]]:
     return {
         sympy.Add: operator.add,
         sympy.Mul: operator.mul,
+        sympy.Pow: np.float_power,  # whole numbers have no negative powers in numpy
         sympy.Eq: operator.eq,
         sympy.Ne: operator.ne,
         sympy.Le: operator.le,
@@ -83,7 +84,12 @@ def _on_arrays() -> dict[Any, Callable[..., Any]]:
         sympy.Not: np.logical_not,
         functions.Max: np.maximum,
         functions.Min: np.minimum,
+        functions.PowByNatural: np.float_power,
+        functions.FloatPow: np.float_power,
+        functions.OpaqueUnaryFn_sqrt: np.sqrt,
+        functions.OpaqueUnaryFn_log2: np.log2,
         functions.FloorDiv: np.floor_divide,
+        functions.CleanDiv: np.floor_divide,
         functions.Mod: np.remainder,
         functions.PythonMod: np.remainder,
         functions.IntTrueDiv: np.true_divide,
