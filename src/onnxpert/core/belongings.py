@@ -84,6 +84,15 @@ def of_model(model: Any) -> list[Table]:
     return _through_model(model).tables()
 
 
+def names_and_containers(model: Any, *, code: bool) -> list[Table]:
+    """What holds what, tensors as they are, of modules that are not torch's own; on request, of their
+    code too."""
+    if ownership(_file(type(model))) <= Owner.LAYER:
+        return []
+    walks = (_through_model(model), *([_through_code(model)] if code else []))
+    return [*of_attributes(model), *(table for walk in walks for table in walk.found)]
+
+
 def _through_model(model: Any) -> _Walk:
     walk = _Walk()
     parts = list(model.named_modules())

@@ -18,6 +18,7 @@ FLAGS = {
     "dropout": 2, "dropout_": 2, "feature_dropout": 2, "feature_dropout_": 2, "alpha_dropout": 2,
     "native_dropout": 2, "feature_alpha_dropout": 2, "batch_norm": 5, "instance_norm": 5, "rrelu": 3,
 }  # fmt: skip
+_BY_INSTANCE = "instance_norm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,10 @@ class Layer:
 
 
 def is_on(name: str, args: tuple[Any, ...]) -> bool:
-    """Whether a call trains; a dropout with a probability of 0 does nothing either way."""
+    """Whether a call trains; a dropout with a probability of 0 does nothing either way, nor does an
+    instance norm without statistics of its own, which is by the instance always."""
     place = FLAGS[name]
-    on = len(args) > place and bool(args[place])
+    on = len(args) > place and bool(args[place]) and not (name == _BY_INSTANCE and args[3] is None)
     return on and not ("dropout" in name and args[1] == 0)
 
 
@@ -63,7 +65,6 @@ def switched_on(captured: Captured) -> Iterator[tuple[fx.Node, Layer]]:
     for node in captured.root.graph.nodes:
         packet = getattr(node.target, "overloadpacket", None)
         name = getattr(packet, "__name__", "")
-        # An instance norm is always by the instance, whatever its argument is called.
-        if name in FLAGS and name != "instance_norm" and is_on(name, node.args):
+        if name in FLAGS and is_on(name, node.args):
             path = module_of(node.meta)
             yield node, Layer(name.rstrip("_"), path, modes.get(path, False))

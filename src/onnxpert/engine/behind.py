@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from onnxpert.core.types import Asked, Captured, CaptureFailed, Finding, Location, Plan
 from onnxpert.diagnose import diagnose
-from onnxpert.engine.offers import bounds
+from onnxpert.engine.relations import limits
 from onnxpert.lower import lower
 
 
@@ -24,7 +24,7 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
     found = [
         *(found for found in diagnose(captured.scouted) if not _is_of_stand_in(found, taken)),
         *(found for found in diagnose(lowered) if _line(found) not in said),
-        *(found for one in bounds(captured.loaded, lowered) for found in diagnose(one)),
+        *(found for one in limits(captured.loaded, lowered) for found in diagnose(one)),
     ]
     for side in captured.sides:
         lowered = lower(side, opset=plan.opset, ir_version=plan.ir_version)

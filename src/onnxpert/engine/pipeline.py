@@ -54,7 +54,7 @@ from onnxpert.engine.fitting import (
 from onnxpert.engine.foreign import foreign, stuck_functions, valueless
 from onnxpert.engine.installation import misfits
 from onnxpert.engine.merging import merged
-from onnxpert.engine.offers import bounds, crossings, taken_beyond
+from onnxpert.engine.offers import crossings
 from onnxpert.engine.picture import drawn, read
 from onnxpert.engine.places import place_named, place_of_difference
 from onnxpert.engine.plan import best, plan, unwished
@@ -62,6 +62,7 @@ from onnxpert.engine.plugins import gathered
 from onnxpert.engine.precision import converted
 from onnxpert.engine.proof import chance_in, proof
 from onnxpert.engine.quantisation import quantised, scheme_of
+from onnxpert.engine.relations import limits
 from onnxpert.engine.repro import reproduce
 from onnxpert.engine.saving import saved
 from onnxpert.engine.standing_in import file_to_run, stand_in
@@ -187,8 +188,8 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
             chance is not None and _line(chance.location) not in said
         ):  # as the proof would have, had it come
             walk.learn(Verified((), nondeterministic=True, randomness=chance))
-        for bounded in bounds(loaded, walk.lowered) if walk.lowered is not None else ():
-            walk.learn(bounded)
+        for limit in limits(loaded, walk.lowered) if walk.lowered is not None else ():
+            walk.learn(limit)
         return None
     _proven(walk, loaded, path)
     if walk.verified is None:
@@ -369,8 +370,8 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
         place = _place_of(walk, Deed.CHANCE)
     walk.learn(replace(rest, location=place, text=_text(walk)))
     if not crossed:
-        for bounded in bounds(loaded, lowered, taken_beyond(loaded, lowered, verified)):
-            walk.learn(bounded)
+        for limit in limits(loaded, lowered, verified):
+            walk.learn(limit)
     return None
 
 

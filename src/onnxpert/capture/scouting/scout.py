@@ -39,14 +39,11 @@ from onnxpert.capture.scouting.stumbling import (
 )
 from onnxpert.capture.scouting.witness import LEAVES, Witness, is_odd, oddity
 from onnxpert.capture.unwritten import tensors
+from onnxpert.core.belongings import names_and_containers
 from onnxpert.core.source import of_exception
 from onnxpert.core.statement import is_only_computed, leads_elsewhere, statement
-from onnxpert.core.types import (
-    Asked,
-    Blocker,
-    InputKind,
-    Location,
-)
+from onnxpert.core.tables import Table
+from onnxpert.core.types import Asked, Blocker, InputKind, Location
 
 _ARRAYS = frozenset({"numpy", "__array__", "__array_wrap__", "tolist"})
 _MISSING = object()
@@ -278,7 +275,7 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         def guarded(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
             if self._witness is not None:
                 return self._looked_into(guarded, plain, module, args, kwargs)
-            mark = self.mark()
+            mark, before = self.mark(), self._held_by(module)
             try:
                 if isinstance(module, torch.jit.ScriptModule):
                     return self._outside(plain, module, args, kwargs)
@@ -286,6 +283,8 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
             except Exception as error:
                 at = of_exception(error, self.modules[-1])
                 self.take_back(mark)
+                for table in before:  # `self.rows.append(x.item())`: no symbol is left in it
+                    table.restore()
                 try:
                     out = self._outside(plain, module, args, kwargs)
                 except Exception:  # as above
@@ -301,6 +300,12 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
                 yield
             finally:
                 self._environment.settle()
+
+    def _held_by(self, module: torch.nn.Module) -> list[Table]:
+        """What a body may have changed when it raises."""
+        if isinstance(module, torch.jit.ScriptModule):
+            return []
+        return names_and_containers(module, code=len(self.modules) == 1)
 
     def _outside(self, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
         """A module run for real, its result as a stand-in; the modules below it are looked into."""

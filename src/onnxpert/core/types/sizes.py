@@ -45,3 +45,13 @@ class Bounded:
     location: Location | None
     offered: bool = False  # it is the file that ends there, and nobody asked for more
     narrow: bool = False  # it is the file that ends there, and more was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Sizes that were asked for and that an equation of the model's leaves no room."""
+
+    names: tuple[str, ...]
+    condition: str  # `h * w == 196`
+    location: Location | None
+    refused: bool = False  # the model was seen to refuse other sizes

@@ -101,6 +101,19 @@ class Verified:
         return self.nondeterministic and not meant
 
     @property
+    def seeded(self) -> bool:
+        """Whether the file is off since the model draws the same numbers at every call, by a seed of
+        its own, and the file draws others."""
+        chance, found = self.randomness, self.divergence
+        if chance is None or found is None or self.nondeterministic:
+            return False
+        at, drawn = found.location, chance.location
+        at_draw = (
+            at is not None and drawn is not None and (at.file, at.line) == (drawn.file, drawn.line)
+        )
+        return at_draw or found.op_type.startswith("Random")
+
+    @property
     def proven(self) -> bool:
         compared = [row for row in self.rows if row.verdict in (Verdict.PASS, Verdict.FAIL)]
         return bool(compared) and all(row.verdict is Verdict.PASS for row in compared)

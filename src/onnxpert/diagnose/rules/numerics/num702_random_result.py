@@ -12,7 +12,8 @@ from onnxpert.diagnose.rule import rule
 def random_result(verified: Verified) -> Iterator[Hit]:
     """
     ## What it does
-    Calls the model on the same input with different seeds, and finds results that differ.
+    Calls the model on the same input with different seeds, and finds results that differ; and finds
+    numbers that are the same at every call since `forward` sets a seed.
 
     ## Why it matters
     There is no value to prove the file against: its random numbers are others than torch's. A model
@@ -60,10 +61,18 @@ def random_result(verified: Verified) -> Iterator[Hit]:
             help="fill it (torch.zeros), if anybody is to read it",
             severity=Severity.WARNING,
         )
+    place = chance.location if chance is not None else None
+    if verified.seeded:
+        yield Hit(
+            "the model draws the same numbers at every call, and the file draws others",
+            at=place,
+            help="draw them when the model is built and keep them as a buffer, or give them as an input: "
+            "no seed makes a file draw what torch does",
+        )
+        return
     if not verified.nondeterministic:
         yield from _without_effect(verified)
         return
-    place = chance.location if chance is not None else None
     if chance is not None and chance.allowed:
         yield Hit(
             "the results are random: their distribution is proven, not their values",

@@ -1,0 +1,86 @@
+"""How far a model lets its sizes go: each by itself, and those that it ties to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from onnxpert.core.size_conditions import holding
+from onnxpert.core.types import (
+    Boundary,
+    Bounded,
+    Loaded,
+    Lowered,
+    Related,
+    Row,
+    Symbol,
+    Verdict,
+    Verified,
+)
+from onnxpert.engine.offers import bounds, specs_of, taken_beyond
+from onnxpert.lower.boundaries import broken
+
+_MOST_SIZES = 4  # in one relation: all of them are tried together
+_NEAR = 12  # sizes from the example's, and from twice the example's, on
+
+
+def limits(
+    loaded: Loaded, lowered: Lowered, verified: Verified | None = None
+) -> Iterator[Related | Bounded]:
+    """What the model says about its sizes, each size told of once."""
+    related = list(_relations(loaded, lowered, verified.rows if verified is not None else ()))
+    yield from related
+    told = {name for one in related for name in one.names}
+    beyond = taken_beyond(loaded, lowered, verified) if verified is not None else frozenset()
+    yield from (one for one in bounds(loaded, lowered, beyond) if one.symbol.name not in told)
+
+
+def _relations(loaded: Loaded, lowered: Lowered, rows: Sequence[Row]) -> Iterator[Related]:
+    """Each equation between sizes that leaves some of them no room: `h * w == 196`. What a proof was
+    seen to go beyond is none."""
+    passed = [row.sizes for row in rows if row.verdict is Verdict.PASS]
+    examples = {symbol.name: symbol for symbol in lowered.symbols}
+    said = {boundary.guard: boundary for boundary in lowered.boundaries}.values()
+    for boundary in said:
+        names = boundary.guard.symbols
+        if not 1 < len(names) <= _MOST_SIZES or not isinstance(boundary.condition, sympy.Eq):
+            continue
+        sizes = [examples[name] for name in names if name in examples]
+        stuck = [size for size in _stuck(boundary, sizes) if _asked(loaded, size)]
+        # A size of 1 is taken by much that was not made for it.
+        beyond = [at for at in passed if broken(boundary, at) and 1 not in map(at.get, names)]
+        if len(stuck) > 1 and not beyond:
+            yield Related(
+                tuple(size.name for size in stuck),
+                boundary.guard.expr,
+                boundary.guard.location,
+                refused=any(
+                    broken(boundary, row.sizes) for row in rows if row.verdict is Verdict.REFUSED
+                ),
+            )
+
+
+def _asked(loaded: Loaded, symbol: Symbol) -> bool:
+    return any(spec.asked for spec in specs_of(loaded, symbol.sources))
+
+
+def _stuck(boundary: Boundary, sizes: Sequence[Symbol]) -> list[Symbol]:
+    """Those that cannot be twice as large with all others no smaller than they are."""
+    return [size for size in sizes if not _can_double(boundary.condition, size, sizes)]
+
+
+def _can_double(condition: Any, size: Symbol, sizes: Sequence[Symbol]) -> bool:
+    tried: Mapping[str, Any] = {
+        other.name: np.concatenate(
+            [
+                np.arange(2 * other.example, 2 * other.example + _NEAR),
+                np.arange(other.example, other.example + _NEAR) if other is not size else [],
+            ]
+        ).astype(int)
+        for other in sizes
+    }
+    grid = dict(zip(tried, np.meshgrid(*tried.values(), indexing="ij"), strict=True))
+    return bool(holding(condition, {sympy.Symbol(name): n for name, n in grid.items()}).any())

@@ -1,0 +1,88 @@
+"""Causes that other findings used to stand in for, or to hide: each is named, at its line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy
+import pytest
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+from onnxpert import Severity
+from tests.diagnose.test_far_causes import marks
+
+
+class Table:
+    """Rows that are collected, and written in the end."""
+
+    def __init__(self) -> None:
+        self.rows: list[float] = []
+
+    def text(self) -> str:
+        return json.dumps(self.rows)  # text
+
+
+class Writes(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.report = Table()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.report.rows.append(x.mean().item())
+        length = len(self.report.text())
+        return torch.from_numpy(numpy.unwrap(x.numpy())) + length  # array
+
+
+def test_a_body_that_is_run_once_more_starts_from_what_it_held() -> None:
+    report = onnxpert.diagnose(Writes().eval(), (torch.ones(3),))
+    assert marks(report, "CTL405") == {"text": Severity.ERROR}
+    assert marks(report, "CTL402") == {"array": Severity.ERROR}
+
+
+class Patches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.positions = nn.Parameter(torch.randn(1, 4, 16))
+
+    def forward(self, x: Tensor, names: int) -> tuple[Tensor, str]:
+        y = x.flatten(2) + self.positions  # table
+        return y, "ab"[y.argmax().item() % 2] if names else ""
+
+
+@pytest.mark.parametrize(("names", "severity"), [(0, Severity.WARNING), (1, Severity.INFO)])
+def test_two_sizes_that_only_their_product_fixes(names: int, severity: Severity) -> None:
+    sizes = ({0: "n", 2: "h", 3: "w"}, None)
+    args = (torch.randn(2, 4, 4, 4), names)
+    report = onnxpert.diagnose(Patches().eval(), args, dynamic_shapes=sizes)
+    assert marks(report, "SHP206") == {"table": severity}
+
+
+class Seeded(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        order = torch.randperm(64, generator=torch.Generator().manual_seed(3))  # draw
+        return x[:, order]
+
+
+def test_a_seed_of_the_models_own_is_named() -> None:
+    report = onnxpert.diagnose(Seeded().eval(), (torch.randn(3, 64),))
+    assert marks(report, "NUM702") == {"draw": Severity.ERROR}
+    assert not marks(report, "NUM701")
+
+
+class Normalised(nn.Module):
+    def __init__(self, tracked: bool) -> None:
+        super().__init__()
+        self.norm = nn.InstanceNorm1d(3, track_running_stats=tracked)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(x)  # norm
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_an_instance_norm_trains_where_it_has_statistics_of_its_own(tracked: bool) -> None:
+    model = Normalised(tracked).eval()
+    model.norm.train()
+    report = onnxpert.diagnose(model, (torch.randn(2, 3, 5),))
+    assert marks(report, "STA312") == ({"norm": Severity.ERROR} if tracked else {})
