@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from onnxpert.core.types import (
 from onnxpert.targets.target import Run, Target
 from onnxpert.verify import cases
 from onnxpert.verify.allowance import Allowance
-from onnxpert.verify.branches import Sides, further, further_across, has_sides
+from onnxpert.verify.branches import Sides, has_sides
 from onnxpert.verify.compare import compare, differs_in_signs
 from onnxpert.verify.digits import deciding
 from onnxpert.verify.distribution import likeness
@@ -41,12 +40,11 @@ from onnxpert.verify.reference import (
     Reference,
     RefusedError,
 )
+from onnxpert.verify.sided import SidedCases
 from onnxpert.verify.values import Values
 from onnxpert.verify.wider import HALVES
 
 _LONG_SECONDS = 0.1
-_MOST_TURNED = 6  # cases that take sides of their own, at other sizes too
-_ACROSS_SECONDS = 0.02  # of the model's, in cases that take a side where an assumption is broken
 _MOST_AFTER = 2  # cases that a model which changes is given before and after the example
 
 
@@ -89,6 +87,10 @@ def prove(
             allowance,
             provisional,
         )
+        sided = None
+        if captured is not None and has_sides(captured):
+            broken = tuple(wish.ways[0].sizes for wish in beyond if wish.ways)
+            sided = SidedCases(inputs, Sides(captured), broken, seed, allowance)
         proof = _Proof(
             inputs,
             file,
@@ -98,10 +100,9 @@ def prove(
             allowance,
             seed,
             (*cases.given(inputs), *beyond),
-            tuple(wish.ways[0].sizes for wish in beyond if wish.ways),
             randomness,
             captured.answer if captured is not None else None,
-            Sides(captured) if captured is not None and has_sides(captured) else None,
+            sided,
             tuple(far),
             computed_in,
             alike,
@@ -134,16 +135,13 @@ class _Proof:
     allowance: Allowance
     seed: int
     wanted: tuple[cases.Wish, ...]  # beside what every proof tries
-    beyond: tuple[Mapping[str, int], ...]  # sizes that break an assumption
     randomness: Randomness | None
     answer: Answer | None  # that the capture saw to the example
-    sides: Sides | None  # of a model with branches, or numbers that the data decide
+    sides: SidedCases | None  # of a model with branches, or numbers that the data decide
     far: tuple[str, ...] = ()  # sizes to be tried much larger too
     precision: str = ""  # that the file was turned to; "": the model's own
     # Sizes that become one if the file fails where they differ.
     alike: Sequence[tuple[str, str]] = ()
-    turned: tuple[Case, ...] = ()  # with values that take sides which the example does not
-    noted: set[str] = field(default_factory=set)  # cases of which it is known which sides they take
     drew: bool = False  # an answer that looked certain turned out to be a matter of luck
     remembers: bool = False  # a call changed the answer to another input
 
@@ -223,7 +221,10 @@ class _Proof:
         rows: list[Row] = []
         tally = _Tally(character)
         usual = list(cases.wishes(self.inputs))
-        beside = (*self.wanted, *self._wishes_of_branches())
+        beside = self.wanted
+        if self.sides is not None:
+            tried = (cases.example(self.inputs), *(wish.ways[0] for wish in self.wanted))
+            beside += tuple(self.sides.here(tried))
         slow = character.seconds > _LONG_SECONDS  # then what another file replaces is not run on
         replaced = False
         for wish in (*beside, *usual):
@@ -266,7 +267,7 @@ class _Proof:
                 refusals.append(_refused(case, str(refusal)))
                 continue
             if self.sides is not None and self.sides.branching:
-                self._note_sides(case, leaves)
+                self.sides.note(case, leaves)
             tally.compared.add(case.name)
             tally.done += 1
             return rows + refusals[:1]
@@ -282,56 +283,18 @@ class _Proof:
         calls = ((example, leaves, outputs), (leaves, example, character.outputs))
         self.remembers = any(self.reference.remembers(*call) for call in calls)
 
-    def _wishes_of_branches(self) -> list[cases.Wish]:
-        """What takes the sides of branches that the example and the other sizes do not."""
-        if self.sides is None:
-            return []
-        for case in (cases.example(self.inputs), *(wish.ways[0] for wish in self.wanted)):
-            self._note_sides(case, self.inputs.build(case, self.seed))
-        self.turned = tuple(further(self.inputs, self.sides, self.seed, self.allowance))
-        sizes = (*self.beyond, *cases.small(self.inputs))
-        self.turned += tuple(further_across(self.inputs, self.sides, sizes, self.seed))
-        self.noted |= {case.name for case in self.turned}
-        return [cases.Wish((case,)) for case in self.turned]
-
     def _wishes_elsewhere(self, took: float) -> Iterator[cases.Wish]:
-        """All sizes larger; of branches the same sides, which may have kept the example's sizes."""
+        """All sizes larger; of branches the same sides there."""
         if self.allowance.is_spent:
             return
-        if self.sides is None or not self.sides.branching:
+        if self.sides is not None and self.sides.branching:
+            yield from self.sides.elsewhere(took)
+        else:
             larger = cases.larger(self.inputs, took)
             if larger is not None:
                 yield larger
-        else:
-            yield from self._sides_elsewhere(self.sides, took)
         if self.wanted or self.sides is not None:  # something is assumed, or decided, by sizes
             yield from cases.mixed(self.inputs, took)
-
-    def _sides_elsewhere(self, sides: Sides, took: float) -> Iterator[cases.Wish]:
-        for case in (cases.example(self.inputs), *self._turned_here):
-            large, small = cases.elsewhere(self.inputs, case, took)
-            yield large
-            if not sides.all_elsewhere:
-                yield small
-        # What one side assumes of a size only shows there on that side.
-        pairs = ((case, sizes) for case in self._turned_here for sizes in self.beyond)
-        for case, sizes in itertools.islice(pairs, int(_ACROSS_SECONDS / max(took, 1e-3))):
-            yield cases.Wish((cases.across(self.inputs, case, sizes),))
-
-    @property
-    def _turned_here(self) -> tuple[Case, ...]:
-        """At the example's sizes."""
-        here = [case for case in self.turned if case.sizes == self.inputs.example]
-        return tuple(here[:_MOST_TURNED])
-
-    def _note_sides(self, case: Case, leaves: Sequence[Any]) -> None:
-        if self.sides is None or self.allowance.is_spent:
-            return
-        if case.name not in self.noted:  # to tell is to run the whole graph
-            self.noted.add(case.name)
-            names = [leaf.name for leaf in self.inputs.loaded.leaves]
-            resized = self.inputs.sizes_of(leaves) != self.inputs.example
-            self.sides.note(dict(zip(names, leaves, strict=True)), resized=resized)
 
     def _has_tamer_values(self, case: Case) -> bool:
         """Whether the next way is of the same sizes: then it may be the doing of the values."""

@@ -1,0 +1,70 @@
+"""The cases that a model's branches ask for: each side taken, at the example's sizes and at others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from onnxpert.core.types import BranchTaken
+from onnxpert.verify import cases
+from onnxpert.verify.allowance import Allowance
+from onnxpert.verify.branches import Sides, further, further_across
+from onnxpert.verify.inputs import Case, Inputs
+
+_MOST_TURNED = 6  # cases that take sides of their own, at other sizes too
+_ACROSS_SECONDS = 0.02  # of the model's, in cases that take a side where an assumption is broken
+
+
+@dataclass(slots=True)
+class SidedCases:
+    inputs: Inputs
+    sides: Sides
+    beyond: tuple[Mapping[str, int], ...]  # sizes that break an assumption
+    seed: int
+    allowance: Allowance
+    _turned: tuple[Case, ...] = ()  # with values that take sides which the example does not
+    _noted: set[str] = field(
+        default_factory=set
+    )  # cases of which it is known which sides they take
+
+    @property
+    def branching(self) -> bool:
+        return self.sides.branching
+
+    def report(self) -> tuple[BranchTaken, ...]:
+        return self.sides.report()
+
+    def here(self, tried: Iterable[Case]) -> list[cases.Wish]:
+        """What takes the sides that those cases do not."""
+        for case in tried:
+            self.note(case, self.inputs.build(case, self.seed))
+        self._turned = tuple(further(self.inputs, self.sides, self.seed, self.allowance))
+        sizes = (*self.beyond, *cases.small(self.inputs))
+        self._turned += tuple(further_across(self.inputs, self.sides, sizes, self.seed))
+        self._noted |= {case.name for case in self._turned}
+        return [cases.Wish((case,)) for case in self._turned]
+
+    def elsewhere(self, took: float) -> Iterator[cases.Wish]:
+        """The same sides at other sizes: they may have kept the example's."""
+        example = self.inputs.example
+        turned = [case for case in self._turned if case.sizes == example][:_MOST_TURNED]
+        for case in (cases.example(self.inputs), *turned):
+            large, small = cases.elsewhere(self.inputs, case, took)
+            yield large
+            if not self.sides.all_elsewhere:
+                yield small
+        # What one side assumes of a size only shows there on that side.
+        pairs = itertools.product(turned, self.beyond)
+        for case, sizes in itertools.islice(pairs, int(_ACROSS_SECONDS / max(took, 1e-3))):
+            yield cases.Wish((cases.across(self.inputs, case, sizes),))
+
+    def note(self, case: Case, leaves: Sequence[Any]) -> None:
+        """Which sides a case takes; to tell is to run the whole graph."""
+        if self.allowance.is_spent or case.name in self._noted:
+            return
+        self._noted.add(case.name)
+        names = [leaf.name for leaf in self.inputs.loaded.leaves]
+        resized = self.inputs.sizes_of(leaves) != self.inputs.example
+        self.sides.note(dict(zip(names, leaves, strict=True)), resized=resized)
