@@ -11,6 +11,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from onnxpert.core.types import (
     Boundary,
+    Choice,
     Crossed,
     DimSpec,
     Guard,
@@ -20,7 +21,7 @@ from onnxpert.core.types import (
     Verdict,
     Verified,
 )
-from onnxpert.engine.offers import assumed_equal, belonging, crossings
+from onnxpert.engine.offers import assumed_equal, crossings, to_be_one
 
 N, M = sympy.symbols("n m")
 
@@ -83,15 +84,46 @@ def test_sizes_of_which_the_same_is_made_are_assumed_equal() -> None:
     assert not _told_to_be_equal(sympy.Le(N, M))
 
 
-def _belong_together(*rows: tuple[int, int, Verdict]) -> bool:
-    told = [Row(f"n={n}, m={m}", "y", {"n": n, "m": m}, verdict) for n, m, verdict in rows]
-    return belonging(*_two_sizes(), Verified(tuple(told))) is not None
+def test_all_that_fail_apart_become_one_at_once() -> None:
+    """Two inputs, their batches and lengths unnamed and equal in the example."""
+    x = torch.zeros(2, 6)
+    dims = ((0, DimSpec()), (1, DimSpec()))
+    leaves = tuple(InputLeaf(name, x, name, dims) for name in ("x", "mask"))
+    sizes = {"b": 2, "n": 6, "c": 2, "m": 6}
+    axes = {"b": ("x", 0), "n": ("x", 1), "c": ("mask", 0), "m": ("mask", 1)}
+    symbols = tuple(Symbol(name, 1, None, size, (axes[name],)) for name, size in sizes.items())
+    loaded: Any = SimpleNamespace(leaves=leaves)
+    lowered: Any = SimpleNamespace(symbols=symbols)
+
+    def told(*changes: dict[str, int], choices: tuple[Choice, ...] = ()) -> list[tuple[str, str]]:
+        rows = [Row("example", "y", sizes, Verdict.PASS)]
+        rows += [
+            Row(str(change), "y", sizes | change, Verdict.FAIL, choices=choices)
+            for change in changes
+        ]
+        found = to_be_one(loaded, lowered, Verified(tuple(rows)), ())
+        return [(one.first.name, one.second.name) for one in found]
+
+    assert told({"b": 3}, {"m": 1}) == [("b", "c"), ("n", "m")]
+    assert told({"b": 3}, {"c": 1}) == [("b", "c")]
+    assert told({"b": 3, "c": 3}) == []
+    assert told({"b": 3, "n": 9}) == []  # which of them it is, nobody knows
+    assert told({"b": 3}, choices=(Choice.ORDER,)) == []
+
+
+def _belong_together(*rows: tuple[int, int, int, Verdict]) -> bool:
+    told = [
+        Row(f"n={n}, m={m}, k={k}", "y", {"n": n, "m": m, "k": k}, verdict)
+        for n, m, k, verdict in rows
+    ]
+    example = Row("example", "y", {"n": 6, "m": 6, "k": 4}, Verdict.PASS)
+    return bool(to_be_one(*_two_sizes(), Verified((example, *told)), ()))
 
 
 def test_sizes_that_the_model_refuses_apart_belong_together_where_all_that_fails_is_apart() -> None:
-    refused, apart = (6, 1, Verdict.REFUSED), (8, 3, Verdict.FAIL)
+    refused, apart = (6, 1, 4, Verdict.REFUSED), (8, 3, 5, Verdict.FAIL)
     assert _belong_together(refused, apart)
     assert not _belong_together(apart)
     assert not _belong_together(refused)
-    assert not _belong_together(refused, apart, (8, 8, Verdict.FAIL))
-    assert not _belong_together((1, 1, Verdict.REFUSED), apart)
+    assert not _belong_together(refused, apart, (8, 8, 5, Verdict.FAIL))
+    assert not _belong_together((1, 1, 4, Verdict.REFUSED), apart)

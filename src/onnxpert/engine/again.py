@@ -25,8 +25,6 @@ from onnxpert.diagnose import catalogue as rules
 from onnxpert.diagnose import diagnose
 from onnxpert.engine.offers import (
     asked_for,
-    assumed_equal,
-    belonging,
     doubted,
     is_but_one,
     is_own,
@@ -34,6 +32,7 @@ from onnxpert.engine.offers import (
     taken_beyond,
     tie,
     tied,
+    to_be_one,
 )
 from onnxpert.engine.walk import Walk
 from onnxpert.engine.withdrawals import after_proof, after_refusal, without
@@ -51,13 +50,16 @@ def after_a_proof(
     If nobody asked for a dimension to vary ("auto" offered it), it is fixed or narrowed."""
     if verified.left_to_chance:
         return None
-    pair = assumed_equal(loaded, lowered, crossed) or belonging(loaded, lowered, verified)
-    if pair is not None:
-        walk.learn(pair)
-        return tied(loaded, pair)
+    misread = not loaded.unrolled and _rolled_wrongly(walk.captured, verified, crossed)
+    alike = () if misread else to_be_one(loaded, lowered, verified, crossed)
+    if alike:
+        for pair in alike:
+            walk.learn(pair)
+            loaded = tied(loaded, pair)
+        return loaded
     closer = None
     if not _has_other_ranks(verified):
-        closer = _looked_at_closer(walk, loaded, lowered, verified, crossed)
+        closer = _looked_at_closer(walk, loaded, lowered, verified, crossed, misread=misread)
     if closer is not None:
         _forget_graph(walk)
         return closer
@@ -71,10 +73,16 @@ def _has_other_ranks(verified: Verified) -> bool:
 
 
 def _looked_at_closer(
-    walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
+    walk: Walk,
+    loaded: Loaded,
+    lowered: Lowered,
+    verified: Verified,
+    crossed: Sequence[Crossed],
+    *,
+    misread: bool,
 ) -> Loaded | None:
     """Captured with more care where the first look was wrong."""
-    if not loaded.unrolled and _rolled_wrongly(walk.captured, verified, crossed):
+    if misread:
         # From what its lines say, or if nobody can follow those, turn by turn.
         return replace(loaded, as_written=True, unrolled=True)  # type: ignore[no-any-return]
     doubts = doubted(walk.captured, loaded, lowered, crossed)

@@ -21,6 +21,7 @@ from onnxpert.core.types import (
     DimSpec,
     Loaded,
     Lowered,
+    Row,
     Symbol,
     Tied,
     Verdict,
@@ -201,12 +202,37 @@ def tie(loaded: Loaded, lowered: Lowered, verified: Verified) -> Tied | None:
     """Two of those, where changing one without the other fails."""
     for row in verified.rows:
         for first, second in pairs(loaded, lowered) if row.verdict is Verdict.FAIL else ():
-            if row.sizes.get(first.name) != row.sizes.get(second.name):
+            if _differ(row, first, second):
                 return Tied(first, second, row)
     return None
 
 
-def belonging(loaded: Loaded, lowered: Lowered, verified: Verified) -> Tied | None:
+def _differ(row: Row, first: Symbol, second: Symbol) -> bool:
+    return row.sizes.get(first.name) != row.sizes.get(second.name)
+
+
+def to_be_one(
+    loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
+) -> list[Tied]:
+    """Those that are assumed to be equal; and each where a change of the two, and of nothing else,
+    fails, which no assumption explains: no question about sizes has anything to do with it."""
+    assumed = assumed_equal(loaded, lowered, crossed)
+    found = [] if assumed is None else [assumed]
+    explained = {id(one.row) for one in crossed}
+    example = verified.rows[0].sizes if verified.rows else {}
+    for row in verified.rows:
+        if row.verdict is not Verdict.FAIL or row.choices or id(row) in explained:
+            continue
+        changed = {name for name, size in row.sizes.items() if size != example.get(name)}
+        for first, second in pairs(loaded, lowered):
+            # Of three, the third goes along next time.
+            is_new = all({first, second}.isdisjoint({one.first, one.second}) for one in found)
+            if is_new and changed <= {first.name, second.name} and _differ(row, first, second):
+                found.append(Tied(first, second, row))
+    return found or list(_belonging(loaded, lowered, verified))[:1]
+
+
+def _belonging(loaded: Loaded, lowered: Lowered, verified: Verified) -> Iterator[Tied]:
     """Two of those that the model itself refuses where one alone is changed, if nothing else fails: no
     closer look finds a file for sizes that do not go together."""
     failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
@@ -217,9 +243,8 @@ def belonging(loaded: Loaded, lowered: Lowered, verified: Verified) -> Tied | No
     ]
     for first, second in pairs(loaded, lowered) if failed else ():
         alone = any(names in ({first.name}, {second.name}) for names in changed)
-        if alone and all(row.sizes.get(first.name) != row.sizes.get(second.name) for row in failed):
-            return Tied(first, second, failed[0])
-    return None
+        if alone and all(_differ(row, first, second) for row in failed):
+            yield Tied(first, second, failed[0])
 
 
 def assumed_equal(loaded: Loaded, lowered: Lowered, crossed: Sequence[Crossed]) -> Tied | None:
