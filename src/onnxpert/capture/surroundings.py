@@ -13,6 +13,7 @@ from onnxpert.capture.data_attribute import DataAttribute
 from onnxpert.capture.detection import without_loops_over_data
 from onnxpert.capture.guards import sizes_named
 from onnxpert.capture.loading import loaded_for_real
+from onnxpert.capture.open_sizes.adaptive import AdaptiveWindows
 from onnxpert.capture.open_sizes.full_windows import FullWindows
 from onnxpert.capture.open_sizes.given_numbers import open_numbers
 from onnxpert.capture.open_sizes.indices import OpenIndices
@@ -116,6 +117,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(module_paths(recorder, root))
         stack.enter_context(pools_at_once())
         stack.enter_context(FullWindows())
+        stack.enter_context(AdaptiveWindows())
         stack.enter_context(OpenLists())
         stack.enter_context(OpenIndices())
         stack.enter_context(DataAttribute(recorder))

@@ -9,11 +9,12 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
+from onnxpert.lower.aten.counting import most
 from onnxpert.lower.aten.windows import batched, held_apart, per_axis
 from onnxpert.lower.emitter import Emitter
 from onnxpert.lower.lowering import lowering
 from onnxpert.lower.shapes import product
-from onnxpert.lower.symbols import Size, same
+from onnxpert.lower.symbols import Size, may_be_zero, same
 
 aten = torch.ops.aten
 
@@ -39,11 +40,14 @@ class _Windows:
 
     def __init__(self, op: Emitter, size: Size, want: Size) -> None:
         place = _range(op, want)
-        start = op.Div(op.Mul(place, op.scalar(size, torch.int64)), op.scalar(want, torch.int64))
+        count = most(want, 1) if may_be_zero(want) else want  # of none there is nothing to divide
+        start = op.Div(op.Mul(place, op.scalar(size, torch.int64)), op.scalar(count, torch.int64))
         after = op.Mul(op.Add(place, 1), op.scalar(size, torch.int64))
         # The end is rounded up: -(-a // b) in integers that only know truncation.
-        end = op.Div(op.Add(after, op.scalar(want - 1, torch.int64)), op.scalar(want, torch.int64))
-        self.longest = (size + want - 1) // want + 1
+        end = op.Div(
+            op.Add(after, op.scalar(count - 1, torch.int64)), op.scalar(count, torch.int64)
+        )
+        self.longest = (size + count - 1) // count + 1
         offset = _range(op, self.longest)
         spot = op.Add(op.unsqueeze(start, 1), offset)
         self.inside = op.Less(spot, op.unsqueeze(end, 1))
