@@ -24,6 +24,25 @@ def test_the_search_ends_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert fixed.notes[-1] == fix._LATE
 
 
+@pytest.mark.parametrize(
+    ("body", "rules"),
+    [
+        ("return x if x.sum() > 0 else -x", {"CAP021"}),
+        ("return torch.linalg.eigvals(x @ x.T).real", {"OPS501"}),
+    ],
+    ids=["mended", "nothing to be had but the findings"],
+)
+def test_a_model_that_takes_long_as_it_is_does_not_end_the_search(
+    body: str, rules: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "net.py"
+    path.write_text(source(body), encoding="utf-8")
+    monkeypatch.setattr(fix, "_FIRST", 0.0)
+    fixed = fix.fix(f"{path}:Net", evaluate=True)
+    assert bool(fixed.diff) is ("CAP021" in rules), fixed.notes
+    assert {each.rule for each in fixed.before.findings if each.blocks} == rules
+
+
 def test_a_rehearsal_that_takes_too_long_is_broken_off() -> None:
     from onnxpert.core.types import Request
     from onnxpert.engine import pipeline
@@ -34,7 +53,8 @@ def test_a_rehearsal_that_takes_too_long_is_broken_off() -> None:
 
     asked = Request(Net(), (torch.ones(2),), verify=False)
     with deadline.at_most(0.0):
-        assert not pipeline.rehearse(asked).ok
+        (finding,) = pipeline.rehearse(asked).findings
+    assert "did not end within 0 s" in finding.message
     assert not deadline.is_over()
     assert pipeline.rehearse(asked).ok
 

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-# Of this thread's own time, so that a busy machine does not decide what is found.
-_END: ContextVar[float] = ContextVar("end", default=math.inf)
+# Of this thread's own time, so that a busy machine does not decide what is found; with what was given.
+_END: ContextVar[tuple[float, float]] = ContextVar("end", default=(math.inf, math.inf))
 
 
-class OutOfTimeError(RuntimeError):
-    """The time that was given to the work is over."""
+class OutOfTimeError(BaseException):
+    """The time that was given to the work is over; no part of it shall take this for its own failure."""
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
     """While on, `check` raises as soon as this thread has worked for so long."""
-    token = _END.set(min(_END.get(), time.thread_time() + seconds))
+    token = _END.set(min(_END.get(), (time.thread_time() + seconds, seconds)))
     try:
         yield
     finally:
@@ -27,10 +27,10 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def is_over() -> bool:
-    return time.thread_time() > _END.get()
+    return time.thread_time() > _END.get()[0]
 
 
 def check() -> None:
     """Raises OutOfTimeError when the time is over."""
     if is_over():
-        raise OutOfTimeError("the time that was given to it is over")
+        raise OutOfTimeError(f"{_END.get()[1]:.0f} s")

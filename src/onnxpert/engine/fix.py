@@ -45,8 +45,9 @@ from onnxpert.report import Report
 
 _GENERATIONS = 4
 _MANY = 64  # draws of values, before a change is offered
-# Seconds of this thread's: for the search of a change, for one rehearsal in it, for the proof after it.
-_SEARCH, _REHEARSAL, _PROOF = 40.0, 15.0, 20.0
+# Seconds of this thread's: for the search of a change, for the export of the model as it is with which it
+# begins, for one rehearsal in it, for the proof after it.
+_SEARCH, _FIRST, _REHEARSAL, _PROOF = 40.0, 10.0, 15.0, 20.0
 _LATE = (
     f"the search for changes was ended after {_SEARCH:.0f} s: a longer one might find a better one"
 )
@@ -104,7 +105,7 @@ def _fixed(job: Job, consent: bool, clock: Clock) -> Fixed:
             "name a model in a .py file",
         )
     with clock.stage("diagnose"):
-        as_it_is = job.tried(contents)
+        as_it_is = job.tried(contents, within=_FIRST)
         goal = _Score.of(job.load()).told(as_it_is.report)
         search = _Search(job, contents, as_it_is, goal, consent, until)
     with clock.stage("rewrite") as notes:
@@ -113,6 +114,10 @@ def _fixed(job: Job, consent: bool, clock: Clock) -> Fixed:
         notes.append(", ".join(each.name for each in kept))
     with clock.stage("prove"):
         fixed = _proven(search, sound, kept)
+    if as_it_is.cut and not fixed.diff:  # then the findings are all that there is to be had
+        with clock.stage("diagnose"):
+            whole = replace(search, as_it_is=job.tried(contents))
+            fixed = replace(fixed, before=whole.before) if kept else whole.proven([])
     # What torch takes by itself has nothing left to be found.
     late = (_LATE,) if search.is_late and not fixed.plain else ()
     return replace(fixed, notes=(*fixed.notes, *late))  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from onnxpert.capture import capture, refusal
 from onnxpert.core.belongings import of_code
+from onnxpert.core.deadline import OutOfTimeError
 from onnxpert.core.types import (
     Asked,
     Captured,
@@ -20,6 +21,8 @@ from onnxpert.core.types import (
     Location,
     Lowered,
     Request,
+    Stop,
+    Stopped,
     Verdict,
     Verified,
     replace,
@@ -161,6 +164,8 @@ def _walked(walk: Walk, path: Path, keep: bool, action: Action) -> Report:
         if walk.saved is not None and keep and not walk.blocked:
             walk.saved = publish(walk.saved, path)
             return summarise(walk, action, path)
+    except OutOfTimeError as given:
+        walk.learn(Stopped(Stop.TIME, str(given), [*walk.clock.seconds][-1], "", None))
     finally:
         for table in variables:
             table.restore()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from onnxpert.core import deadline
 from onnxpert.core.types import Request, Verdict, replace
 from onnxpert.engine import pipeline
 from onnxpert.engine.plain import multiples, open_axes, outcomes, plain_export, quiet
@@ -27,6 +29,7 @@ class Tried:
     report: Report  # of onnxpert's own file
     against: Report | None = None  # that file, where the model to compare with is another one
     torchs: Report | None = None  # of what torch.onnx.export writes, None where it writes nothing
+    cut: bool = False  # the report is of a walk that was ended before it was through
 
     @property
     def plain(self) -> bool:
@@ -82,19 +85,25 @@ class Job:
         asked = {**self.options, **more, "dynamic_shapes": shapes}
         return Request(prepared.model, prepared.args, prepared.kwargs, path, repair="off", **asked)
 
-    def tried(self, contents: Contents, reference: Request | None = None) -> Tried:
-        """Export these files both ways; without a reference, the model itself is its own."""
+    def tried(
+        self, contents: Contents, reference: Request | None = None, within: float = math.inf
+    ) -> Tried:
+        """Export these files both ways, with onnxpert in so many seconds of this thread's at most.
+
+        Without a reference, the model itself is its own."""
         with tempfile.TemporaryDirectory(prefix="onnxpert-") as folder, substituted(contents):
             ours, theirs = Path(folder) / "model.onnx", Path(folder) / "plain.onnx"
             plain_export(self.load(), theirs)
             asked = self.request(self.load(), ours)
-            report, known = pipeline.explored(asked, Action.DIAGNOSE)
+            with deadline.at_most(within):
+                report, known = pipeline.explored(asked, Action.DIAGNOSE)
+                cut = deadline.is_over() and not report.ok
             against = reference or self.request(self.load())
             proof = None
             if report.ok and reference is not None:
                 proof = pipeline.verify(reference, ours, known=known)
             torchs = pipeline.verify(against, theirs, known=known) if theirs.is_file() else None
-            return Tried(replace(report, path=None), proof, torchs)
+            return Tried(replace(report, path=None), proof, torchs, cut)
 
     def look(self, contents: Contents) -> Mapping[Place, list[Seen]]:
         """Run the model, and note what every expression of its files is."""

@@ -159,6 +159,7 @@ class Runs:
     def _run(self, plan: tuple[bool, ...], sizes: Sizes, like: Sequence[Step]) -> Run | Exception:
         key = (plan, tuple(sorted(sizes.items(), key=str)))
         if key not in self._made:
+            deadline.check()
             if self._is_late() or len(self._made) >= _MOST_RUNS:
                 raise TooManyPathsError(self.places())
             self._made[key] = self._soft(plan, sizes, like)
@@ -166,8 +167,6 @@ class Runs:
         return self._made[key]
 
     def _is_late(self) -> bool:
-        if deadline.is_over():
-            return True
         if not self._ended:
             return False
         one = self._ended[0] - self._begun
