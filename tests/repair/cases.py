@@ -55,6 +55,20 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "if x.sum(0).argmax() % 3 == 1 else layers[2]",
         ),
     ],
+    "repeat-with-a-tensor": [
+        (
+            (
+                "many, rows = (x.sum(1) > 0).int() + 1, []\nfor i in range(len(x)):\n"
+                "    rows.append(x[i : i + 1].expand(many[i], -1))\nreturn torch.cat(rows)"
+            ),
+            "torch.repeat_interleave(torch.stack(rows), torch.tensor(rows_times), dim=0)",
+        ),
+        (
+            "many = (x.sum(1) > 0).int()\nreturn torch.cat([r.repeat(n, 1) for r, n in zip(x, many)])",
+            "torch.stack([r for r, n in zip(x, many)]), torch.tensor([n for r, n in zip(x, many)])",
+        ),
+        ("return torch.cat([r.repeat(2, 1) for r in x])", ""),  # the same in every turn
+    ],
     "write-with-where": [
         ("y = x * 2\ny[x < 0] = 0.5\nreturn y", "y = torch.where(x < 0, 0.5, y)"),
         ("m = x > 0\nm[x > 1] = False\nreturn x * m", "m = m & ~(x > 1)"),

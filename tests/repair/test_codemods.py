@@ -149,6 +149,20 @@ def test_a_cell_by_hand_is_a_scan_at_every_length(tmp_path: Path) -> None:
     assert "torch._higher_order_ops.scan(step, h, " in fixed.diff
 
 
+def test_rows_repeated_by_numbers_are_repeated_at_once(tmp_path: Path) -> None:
+    """A number that a turn takes out of its row is kept in it first: no map of all rows could take it."""
+    path = tmp_path / "net.py"
+    body = (
+        "many, rows = (x.sum(1).abs() * 3).long(), []\nfor i in range(len(x)):\n"
+        "    n = int(many[i].item())\n    rows.append(x[i : i + 1].expand(max(n, 0), -1))\n"
+        "return torch.cat(rows, dim=0)"
+    )
+    path.write_text(source(body), encoding="utf-8")
+    fixed = fix.fix(f"{path}:Net", ["x=float32[n=3,8]"], evaluate=True)
+    assert "torch.repeat_interleave(rows, rows_times, dim=0)" in fixed.diff, fixed.notes
+    assert "rows, rows_times = torch.vmap(each)(" in fixed.diff
+
+
 def test_a_loop_that_reads_a_global_name_is_offered(tmp_path: Path) -> None:
     path = tmp_path / "turning.py"  # torch remembers modules by their names
     body = (

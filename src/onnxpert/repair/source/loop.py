@@ -27,6 +27,8 @@ class Rows:
 
     def line(self, node: cst.CSTNode) -> cst.BaseStatement:
         """A statement of a turn, as the function has it."""
+        if any(_leaves(self.page, each) for each in below(node, cst.Call)):
+            raise NotByRowError  # until another codemod has kept it in its tensor
         new, line = self._collected(node) or self._written(node), self.page.parent(node)
         if new is None:
             writes: list[Any] = [*below(node, cst.AssignTarget), *below(node, cst.AugAssign)]
@@ -80,6 +82,14 @@ class Rows:
         if rank > 2:
             inside = page.expression(f"{{}}[:{', None' * (rank - 2)}]", inside)
         return page.where(target.value, inside, value, row).body[0]
+
+
+def _leaves(page: Page, call: cst.Call) -> bool:
+    """Whether a call takes a number out of a tensor, which no function of all rows can do."""
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("item", "tolist"):
+        return page.is_tensor(call.func.value)
+    number = page.name(call.func) in ("int", "float", "bool") and len(call.args) == 1
+    return number and page.is_tensor(call.args[0].value)
 
 
 def unstacked(page: Page, rows: cst.Name) -> Iterator[Change]:
