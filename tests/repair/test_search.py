@@ -141,3 +141,13 @@ def test_a_list_is_not_asked_beyond_its_end_on_the_side_that_is_not_taken(tmp_pa
     fixed = fix.fix(f"{path}:Net", evaluate=True)
     assert fixed.plain, fixed.notes
     assert "torch.tensor(VALUES)[i.clamp(-3, 2)]" in fixed.diff
+
+
+def test_one_change_that_is_in_the_way_of_the_others_is_left_out(tmp_path: Path) -> None:
+    """What a turn hands on grows, which Python does not mind and torch's scan does."""
+    path = tmp_path / "net.py"
+    body = "h = x[0]\nfor t in range(len(x)):\n    h = torch.cat([h, x[t]])\nreturn Result(h)"
+    path.write_text(source(body), encoding="utf-8")
+    fixed = fix.fix(f"{path}:Net", evaluate=True)
+    assert fixed.plain, fixed.notes
+    assert [name for name, _ in fixed.codemods] == ["register-results"]
