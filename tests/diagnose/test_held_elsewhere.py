@@ -7,6 +7,7 @@ import os
 import urllib.request
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -208,9 +209,21 @@ class MakesGenerators(nn.Module):
         return x * float(drawn.normal())  # draw
 
 
-def test_a_generator_without_a_seed_draws_where_it_is_asked() -> None:
-    report = onnxpert.diagnose(MakesGenerators().eval(), (torch.ones(3),))
-    assert marked(report, "NUM703") == ["draw"]
+class MakesStates(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + float(np.random.RandomState(3).randn())
+        drawn = np.random.RandomState()
+        assert isinstance(drawn, np.random.RandomState)
+        return x * torch.from_numpy(drawn.randn(*x.shape)).float()  # draw
+
+
+@pytest.mark.parametrize(
+    "model", [MakesGenerators(), MakesStates()], ids=lambda m: type(m).__name__
+)
+def test_a_generator_without_a_seed_draws_where_it_is_asked(model: nn.Module) -> None:
+    report = onnxpert.diagnose(model.eval(), (torch.ones(3),))
+    assert marked(report, "NUM703") == marked(report, "NUM702") == ["draw"]
+    assert not marked(report, "STA305")  # it remembers nothing, and no seed brings an answer back
 
 
 class Shapes(nn.Module):

@@ -40,7 +40,7 @@ _CHANCE = (
 _KEPT_STILL = frozenset(
     {"seed", "get_state", "set_state", "get_bit_generator", "set_bit_generator"}
 )
-_MAKER = "default_rng"
+_MAKERS = ("default_rng", "RandomState")
 _CLOCK = (
     "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "process_time", "localtime",
     "gmtime", "strftime", "ctime",
@@ -99,7 +99,7 @@ def _watched() -> Iterator[tuple[Any, str, Deed, str]]:
     numpy = sys.modules.get("numpy.random")
     for name in _NUMPY_FILES if numpy is not None else ():
         yield sys.modules["numpy"], name, Deed.FILE, f"numpy.{name}"
-    for name in (*dir(numpy.RandomState), _MAKER) if numpy is not None else ():
+    for name in (*dir(numpy.RandomState), *_MAKERS) if numpy is not None else ():
         if not name.startswith("_") and name not in _KEPT_STILL:
             yield numpy, name, Deed.CHANCE, f"numpy.random.{name}"
     for name in _CLOCK:
@@ -181,10 +181,11 @@ class Deeds:
         with ExitStack() as stack:
             stack.callback(self._look_back, held)  # last of all, when nothing is watched any more
             stack.enter_context(forgetting(modules))
+            if closely:  # before the types that it knows are watched themselves
+                stack.enter_context(self._drawing(modules))
             self._watch_calls(stack, modules)
             self._dated(stack, modules)
             if closely:
-                stack.enter_context(self._drawing(modules))
                 stack.enter_context(patch.object(builtins, "next", self._advancing()))
             stack.enter_context(patch.object(torch.nn.Module, "__setattr__", self._assigning()))
             yield
@@ -198,7 +199,7 @@ class Deeds:
             plain = getattr(home, name, None)
             if plain is None or not hasattr(home, "__dict__"):
                 continue
-            makes = name == _MAKER
+            makes = name in _MAKERS
             seen = self._making(plain) if makes else self._calling(plain, deed, what)
             stack.enter_context(patch.object(home, name, seen))
             for module, alias in aliases.get(id(plain), ()):
@@ -247,22 +248,25 @@ class Deeds:
             yield
             return
         holders = [vars(part) for part in self._root.modules()] + [vars(one) for one in modules]
+        kinds = {
+            plain: type(plain.__name__, (plain,), {"__getattribute__": self._looking_up(plain)})
+            for plain in (numpy.Generator, numpy.RandomState)
+        }
         kept = [
             (holder, name, value)
             for holder in holders
             for name, value in list(holder.items())
-            if type(value) is numpy.Generator
+            if type(value) in kinds
         ]
-        kind = type("Generator", (numpy.Generator,), {"__getattribute__": self._looking_up()})
-        self._generator = lambda plain: kind(plain.bit_generator)
+        self._generator = lambda plain: kinds[type(plain)](_bits(plain))
         for holder, name, value in kept:
-            holder[name] = kind(value.bit_generator)
+            holder[name] = self._generator(value)
         try:
             yield
         finally:
             self._generator = _as_it_is
             for holder, name, value in kept:
-                if isinstance(holder.get(name), kind):
+                if isinstance(holder.get(name), tuple(kinds.values())):
                     holder[name] = value
 
     def _making(self, plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -277,13 +281,13 @@ class Deeds:
                 self._deaf = False
             return self._generator(made) if is_chance else made
 
-        return make
+        return _as_a_type(make, plain) if isinstance(plain, type) else make
 
-    def _looking_up(self) -> Callable[..., Any]:
+    def _looking_up(self, kind: type) -> Callable[..., Any]:
         def look_up(generator: Any, name: str) -> Any:
             if not name.startswith("_") and name != "bit_generator" and _asked_by_user():
                 place = location(user_frames(), self._running())
-                self.note(Deed.CHANCE, f"numpy.random.Generator.{name}", place)
+                self.note(Deed.CHANCE, f"numpy.random.{kind.__name__}", place)
             return object.__getattribute__(generator, name)
 
         return look_up
@@ -344,6 +348,24 @@ class Deeds:
 
 def _as_it_is(thing: Any) -> Any:
     return thing
+
+
+def _bits(generator: Any) -> Any:
+    return getattr(generator, "bit_generator", None) or generator._bit_generator
+
+
+def _as_a_type(make: Callable[..., Any], plain: type) -> type:
+    """What makes such things, and still says of the others whether they are such."""
+
+    def is_such(_: type, thing: Any) -> bool:
+        return isinstance(thing, plain)
+
+    # Static: a call of it comes from the user, with nothing of ours between.
+    made: Any = type(
+        "Made", (type,), {"__call__": staticmethod(make), "__instancecheck__": is_such}
+    )
+    named: type = type.__call__(made, plain.__name__, (plain,), {})
+    return named
 
 
 def _written_by(

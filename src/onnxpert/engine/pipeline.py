@@ -352,6 +352,8 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
     """What the proof says, each failure by what explains it best; or the model to try again with.
 
     A failure beyond a boundary has a line of its own: the one that asked about the size."""
+    if verified.unseeded and _place_of(walk, Deed.CHANCE) is not None:
+        verified = replace(verified, stateful=False, nondeterministic=True)
     crossed = [*crossings(lowered, verified), *merged(walk.captured, loaded, lowered)]
     better = after_a_proof(walk, loaded, lowered, verified, crossed)
     if better is not None:

@@ -31,6 +31,7 @@ _SECONDS = 5.0
 _SECONDS_ACROSS = 1.0
 _SECONDS_AIMED = 1.0
 _MOST_NUMBERS = 16
+_FAR_BEYOND = 10  # of one element, it moves a mean or a spread
 _MANY = 2
 
 
@@ -122,7 +123,7 @@ class Sides:
         """What the model compares anything with, and what is just beside it."""
         found: dict[float, None] = {}
         for number in filter(math.isfinite, _compared_with(self._captured)):
-            found |= dict.fromkeys((number, number + 1, number - 1))
+            found |= dict.fromkeys((number, number + 1, number - 1, number * _FAR_BEYOND))
         return tuple(found)[:_MOST_NUMBERS]
 
     def all_counted(self) -> bool:

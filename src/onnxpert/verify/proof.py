@@ -174,6 +174,7 @@ class _Proof:
             sway=self.explanations.sway(),
             nondeterministic=character.nondeterministic or self.drew,
             stateful=character.stateful or self.remembers,
+            unseeded=character.unseeded,
             exposed=self.inputs.loaded.exposed,
             location=self.explanations.chosen_at,
             made_equal=self.explanations.made_equal,

@@ -51,6 +51,7 @@ class Character:
     computed_in: str  # the coarsest dtype, "" when it could not be seen
     seconds: float  # that one call takes
     changed: bool = False  # it is not what it was after a call
+    unseeded: bool = False  # neither the seed nor what it was brings an answer back
 
 
 class Reference:
@@ -174,15 +175,15 @@ class Reference:
                 self._plainly = True
                 first = self._outputs(leaves, self._seed)
                 self._state.restore()
-            varies = not self._same(first, other)
-            if varies and not stateful:
+            varies, unseeded = not self._same(first, other), False
+            if varies or stateful:
                 # Not the seed's doing if the first seed does not bring the first answer back.
-                stateful = not self._same(first, self._outputs(leaves, self._seed))
-                varies = not stateful
+                unseeded = not self._same(first, self._outputs(leaves, self._seed))
+                varies, stateful = varies and not unseeded, stateful or unseeded
         finally:
             self._state.restore()
         computed_in = coarsest(watch.seen or self._dtypes())
-        return Character(first, varies, stateful, computed_in, took, changed)
+        return Character(first, varies, stateful, computed_in, took, changed, unseeded)
 
     def remembers(
         self, before: Sequence[Any], leaves: Sequence[Any], alone: tuple[Output, ...]

@@ -83,6 +83,7 @@ class Verified:
     nondeterministic: bool = False  # the user's own model gives two answers to one input
     stateful: bool = False  # ... because the first call changed the second
     exposed: bool = False  # ... although what it remembers was to be inputs and outputs
+    unseeded: bool = False  # neither a seed nor what the model was brings an answer back
     runtime_error: str = ""  # the runtime refused the file
     location: Location | None = None
     made_equal: bool = False  # what stands there: in double precision the model tells it apart
