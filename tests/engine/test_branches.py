@@ -492,6 +492,16 @@ def test_a_side_that_nothing_took_is_told() -> None:
     assert "CTL409" not in found(Sequential(), R(3))
 
 
+def test_where_chance_ends_the_proof_no_side_is_said_to_be_untried() -> None:
+    class Noisy(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return (x if x.shape[0] > 16 else -x) + torch.rand_like(x)
+
+    report = onnxpert.diagnose(Noisy(), (R(3),), dynamic_shapes=({0: "n"},))
+    assert "NUM702" in str(report)
+    assert "CTL409" not in str(report)
+
+
 class Rare(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x * 2 if (x == 0.12345).all() else x

@@ -167,7 +167,8 @@ class _Proof:
         rows = self._rows(first, leaves, character.outputs, character)
         if character.nondeterministic and self._is_meant:
             rows += self._draws(first, leaves)
-        if not character.nondeterministic or self._is_meant:  # else there is nothing to be proven
+        provable = not character.nondeterministic or self._is_meant
+        if provable:
             rows += self._further(character)
         return Verified(
             tuple(rows),
@@ -179,7 +180,7 @@ class _Proof:
             location=self.explanations.chosen_at,
             made_equal=self.explanations.made_equal,
             randomness=self.randomness,
-            branches=() if self.sides is None else self.sides.report(),
+            branches=self.sides.report() if self.sides is not None and provable else (),
         )
 
     @property
