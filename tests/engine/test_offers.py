@@ -11,6 +11,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from onnxpert.core.types import (
     Boundary,
+    Captured,
     Choice,
     Crossed,
     DimSpec,
@@ -21,7 +22,7 @@ from onnxpert.core.types import (
     Verdict,
     Verified,
 )
-from onnxpert.engine.offers import assumed_equal, crossings, to_be_one
+from onnxpert.engine.offers import assumed_equal, crossings, is_doubtful, to_be_one
 
 N, M = sympy.symbols("n m")
 
@@ -59,6 +60,23 @@ def test_what_roundings_decide_within_they_decide_beyond() -> None:
     ):
         verified = Verified(rows, sway=sway)
         assert [one.row.case for one in crossings(lowered, verified)] == found
+
+
+def test_what_would_be_doubted_is_known_before_it_fails() -> None:
+    """A library asked about sizes; its answer may be put to the question once."""
+    condition = sympy.Le(N, 20)
+    boundary = Boundary({"n": 21}, Guard("told", ("n",), None), condition, "s0 <= 20")
+    symbol = Symbol("n", 1, None, 12, (("x", 0),))
+    lowered: Any = SimpleNamespace(boundaries=(boundary,), symbols=(symbol,))
+    captured = Captured(None, (), "recorder", left_open=True)
+
+    def doubtful(size: int, doubted: frozenset[str] = frozenset()) -> bool:
+        loaded: Any = SimpleNamespace(leaves=(), thorough=False, as_written=False, doubted=doubted)
+        return is_doubtful(captured, loaded, lowered, {"n": size})
+
+    assert doubtful(21)
+    assert not doubtful(20)
+    assert not doubtful(21, frozenset({"s0 <= 20"}))
 
 
 def _two_sizes() -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -11,6 +12,7 @@ from onnxpert.capture import capture
 from onnxpert.core.types import Captured, Request
 from onnxpert.load import load
 from onnxpert.verify.branches import Sides, has_sides
+from onnxpert.verify.walk import Walk
 
 
 class Nested(nn.Module):
@@ -54,6 +56,30 @@ def test_no_values_are_looked_for_where_sizes_decide() -> None:
     assert sides.note({"x": torch.ones(3)})
     assert [(taken.yes, taken.no) for taken in sides.report()] == [(False, True)]
     assert sides.all_taken()
+
+
+@pytest.mark.parametrize("differ", [False, True])
+def test_nothing_is_computed_where_sizes_decide(
+    differ: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Both(nn.Module):
+        """The sides may differ in a size, which is no number of the data's."""
+
+        def forward(self, x: Tensor) -> Tensor:
+            if x.shape[0] > 3:
+                x = x[:2] if differ else x * 2
+            return x.cos() if x.shape[1] > 4 else x.sin()
+
+    shapes = {"x": {0: "n", 1: "m"}}
+    sides = Sides(captured(Both(), torch.ones(3, 2), dynamic_shapes=shapes))
+    ran: list[Any] = []
+    monkeypatch.setattr(Walk, "run", lambda _, root, given: ran.append(given))
+    assert sides.note({"x": torch.ones(3, 2)})
+    assert sides.note({"x": torch.ones(7, 2)})
+    assert sides.note({"x": torch.ones(7, 9)})
+    sides.note({"x": torch.ones(3, 9)})
+    assert all(taken.yes and taken.no for taken in sides.report())
+    assert not ran
 
 
 def test_a_loop_of_the_users_own_making_is_not_pythons() -> None:

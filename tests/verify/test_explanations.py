@@ -14,7 +14,7 @@ from torch import nn
 
 from onnxpert import targets
 from onnxpert.core.types import Answer, Verdict
-from onnxpert.verify import allowance, proof, verify
+from onnxpert.verify import allowance, explanations, proof, verify
 from onnxpert.verify.reference import Reference
 
 ORT = targets.find("ort-cpu")
@@ -130,6 +130,29 @@ def test_a_failure_that_leads_to_another_file_is_looked_into_once(
     assert failed == ["batch=3", "batch=1", "batch=7"]
     assert "Settling [3, 4]" in calls
     assert not {"Settling [1, 4]", "Tremor [1, 4]"} & set(calls)
+
+
+def test_a_failure_is_not_explained_where_another_file_is_found_sooner(
+    load: Any, doubled: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = load(Bent(), x=torch.randn(2, 4))
+
+    def asked() -> set[str]:
+        calls.clear()
+        verify(loaded, doubled, ORT, sizes=[{"batch": 5}], replaced_at=lambda at: at["batch"] == 5)
+        return set(calls)
+
+    assert {"Settling [5, 4]", "Settling [3, 4]"} <= asked()
+    monkeypatch.setattr(explanations, "_LONG_SECONDS", -1.0)
+    assert "Settling [3, 4]" in asked()
+    assert "Settling [5, 4]" not in asked()
+
+
+def test_whether_a_model_rounds_is_asked_of_the_example(
+    load: Any, doubled: Path, calls: list[str]
+) -> None:
+    verify(load(Bent(), x=torch.randn(2, 4)), doubled, ORT)
+    assert [call for call in calls if call.startswith("Jolts")] == ["Jolts [2, 4]"]
 
 
 @pytest.mark.parametrize("provisional", [False, True])

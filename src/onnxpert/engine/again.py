@@ -160,7 +160,7 @@ def _flows_otherwise(
 ) -> bool:
     """Whether it is wrong at a size that was asked for, or its branches or loops are."""
     captured = walk.captured
-    if any(asked_for(loaded, lowered, one.boundary) or is_own(one) for one in crossed):
+    if any(asked_for(loaded, lowered, one.boundary) or is_own(one.boundary) for one in crossed):
         return True
     if taken_beyond(loaded, lowered, verified) and not walk.contents_itself:
         return True

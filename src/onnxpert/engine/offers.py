@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,9 +90,9 @@ def asked_for(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> bool:
     return any(spec.asked for spec in specs_of(loaded, _sources(lowered, boundary)))
 
 
-def is_own(one: Crossed) -> bool:
+def is_own(boundary: Boundary) -> bool:
     """Whether it was the user's own line; of a library there may be much to write down."""
-    at = one.boundary.guard.location
+    at = boundary.guard.location
     return at is not None and at.file != "" and not is_library(at.file)
 
 
@@ -116,11 +116,24 @@ def doubted(
         one.boundary.assumed
         for one in crossed
         if captured.left_open
-        or (loaded.as_written and is_own(one))
+        or (loaded.as_written and is_own(one.boundary))
         or asked_for(loaded, lowered, one.boundary)
     ]
     fresh = frozenset(wanted) - loaded.doubted - {""}
     return fresh if len(loaded.doubted | fresh) <= _MOST_DOUBTED else frozenset()
+
+
+def is_doubtful(
+    captured: object, loaded: Loaded, lowered: Lowered, sizes: Mapping[str, int]
+) -> bool:
+    """Whether a failure at these sizes would have an assumption doubted, whatever explains it."""
+    example = {symbol.name: symbol.example for symbol in lowered.symbols}
+    beyond = [
+        Crossed(boundary, Row("", "", sizes, Verdict.FAIL), boundary.guard.expr)
+        for boundary in lowered.boundaries
+        if broken(boundary, sizes) and not broken(boundary, example)
+    ]
+    return bool(doubted(captured, loaded, lowered, beyond))
 
 
 def narrowed(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> Loaded:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from onnxpert.core.types import Captured, Loaded, Lowered, Randomness, Verified
 from onnxpert.engine.again import may_have_other_sides
 from onnxpert.engine.chance import randomness
-from onnxpert.engine.offers import pairs
+from onnxpert.engine.offers import is_doubtful, pairs
 from onnxpert.engine.walk import Walk
 from onnxpert.verify import verify
 
@@ -27,8 +28,13 @@ def proof(walk: Walk, loaded: Loaded, file: Path) -> Verified:
         computed_in=walk.request.precision or walk.narrower,
         undetermined=walk.request.undetermined == "allow",
         provisional=may_have_other_sides(walk.captured, loaded),
+        replaced_at=_doubts(walk, loaded, lowered) if lowered is not None else None,
         alike=_alike(loaded, lowered) if lowered is not None else (),
     )
+
+
+def _doubts(walk: Walk, loaded: Loaded, lowered: Lowered) -> Callable[[Mapping[str, int]], bool]:
+    return lambda sizes: is_doubtful(walk.captured, loaded, lowered, sizes)
 
 
 def _alike(loaded: Loaded, lowered: Lowered) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ def verify(
     computed_in: str = "",
     undetermined: bool = False,
     provisional: bool = False,
+    replaced_at: Callable[[Mapping[str, int]], bool] | None = None,
     alike: Sequence[tuple[str, str]] = (),
 ) -> Verified:
     """Compare the file at `path`, from whatever exporter, with the model and example of `loaded`.
@@ -38,7 +39,8 @@ def verify(
     is known of the part that chance has; with `captured`, both sides of its branches are looked for.
     With `undetermined`, what torch leaves open may be chosen by the file; with `provisional`, a
     failure at another size than the example's leads to another file, and is not looked into; one
-    where two sizes that are `alike` differ leads to one with a single size for both.
+    where two sizes that are `alike` differ leads to one with a single size for both. At sizes where
+    the file would be `replaced_at` any failure, one that takes long to look into is not explained.
     What the model or the runtime do is in the result. Raises UsageError when there is no such
     file, when its inputs cannot be matched with the example, or when the runtime is missing."""
     from onnxpert.verify.proof import prove
@@ -55,6 +57,7 @@ def verify(
         computed_in=computed_in,
         undetermined=undetermined,
         provisional=provisional,
+        replaced_at=replaced_at,
         alike=alike,
     )
     if not loaded.states or not verified.rows:

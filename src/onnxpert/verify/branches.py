@@ -6,6 +6,7 @@ captured graph is run on real values: its conditions are those of the file."""
 from __future__ import annotations
 
 import math
+import operator
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -38,23 +39,38 @@ _MANY = 2
 def has_sides(captured: Captured | None) -> bool:
     """Whether Python's own branches or loops are in it, those that a user wrote as such apart, or
     numbers that only the data know."""
-    return captured is not None and (
-        _branches(captured)
-        or any(_is_counted(node.meta.get("val")) for node in calls(captured.root))
-    )
+    return captured is not None and (_branches(captured) or bool(_counted_in(captured)))
 
 
 def _branches(captured: Captured) -> bool:
     return any("branch" in node.meta or "loop" in node.meta for node in captured.root.graph.nodes)
 
 
-def _is_counted(value: Any) -> bool:
+def _counted_in(captured: Captured) -> set[Any]:
+    """The symbols of such numbers."""
+    return {one for node in calls(captured.root) for one in _counted(node.meta.get("val"))}
+
+
+def _left_by_branches(captured: Captured) -> set[Any]:
+    """Those that stand for sizes in which the sides of a branch differ: it decides about them."""
+    left = [
+        node
+        for node in calls(captured.root)
+        if node.target is operator.getitem
+        and getattr(node.args[0], "target", None) is torch.ops.higher_order.cond
+    ]
+    return {one for node in left for one in _counted(node.meta.get("val"))}
+
+
+def _counted(value: Any) -> set[Any]:
     sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
-    return any(
-        symbol_is_type(size.node.expr, SymT.UNBACKED_INT)
+    return {
+        size.node.expr
         for size in sizes
-        if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol
-    )
+        if isinstance(size, torch.SymInt)
+        and size.node.expr.is_Symbol
+        and symbol_is_type(size.node.expr, SymT.UNBACKED_INT)
+    }
 
 
 _RECURRENT = frozenset({"aten.lstm", "aten.gru", "aten.rnn_tanh", "aten.rnn_relu"})
@@ -66,6 +82,8 @@ class Sides:
     def __init__(self, captured: Captured) -> None:
         self._captured = captured
         self.branching = _branches(captured)
+        by_data = any(branch.about_data for branch in captured.branches)
+        self._by_values = by_data or bool(_counted_in(captured) - _left_by_branches(captured))
         self.seen: Taken = set()
         self._elsewhere: Taken = set()  # at other sizes than the example's
         self._ends = False  # whether some input came to the end of the graph
@@ -98,11 +116,15 @@ class Sides:
         return {one for one in self.seen if isinstance(one[0], int)}
 
     def _taken(self, leaves: Mapping[str, Any]) -> Taken:
-        walk = _Walk()
         given = [
             _real(leaves[entry.name]) if entry.kind is InputKind.USER else entry.tensor
             for entry in self._captured.inputs
         ]
+        if not self._by_values:
+            look = _Walk()
+            if look.told_by_sizes(self._captured.root, given):
+                return look.taken
+        walk = _Walk()
         try:
             with torch.no_grad(), Patience(_SECONDS):
                 walk.run(self._captured.root, given)

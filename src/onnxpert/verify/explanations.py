@@ -27,6 +27,7 @@ from onnxpert.verify.values import Values
 from onnxpert.verify.wider import distances, widened, widened_leaves
 
 Outputs: TypeAlias = tuple[Output, ...]
+_LONG_SECONDS = 0.5  # of one run of the model; to explain takes several
 Judge: TypeAlias = Callable[[int, Output, Any], Row]  # the row of an output
 
 
@@ -71,6 +72,7 @@ class Explanations:
     undetermined: bool  # the file may choose what torch leaves open
     allowance: Allowance
     provisional: bool = False  # a failure at another size leads to another file
+    replaced_at: Callable[[Mapping[str, int]], bool] | None = None  # so does any at these
     half: bool = False  # the model computes in half precision
     chosen_at: Location | None = None  # where the first choice was made that is the file's
     made_equal: bool = False  # the elements that it is among: by rounding alone
@@ -84,7 +86,7 @@ class Explanations:
         same."""
         if not _failed(rows) or self.is_over or (self.is_missing and self.allowance.is_spent):
             return rows
-        if self._is_misshapen(at):
+        if self._is_misshapen(at) or self._is_not_worth_it(at):
             self._give_up(at)
             return rows
         rows = [
@@ -117,6 +119,11 @@ class Explanations:
     def _leads_on(self, at: Compared) -> bool:
         """Whether a failure there leads to another file."""
         return self.provisional and at.case.sizes != self.inputs.example
+
+    def _is_not_worth_it(self, at: Compared) -> bool:
+        """Whether to look for an explanation takes longer than to look for another file."""
+        slow = self.reference.took > _LONG_SECONDS
+        return slow and self.replaced_at is not None and self.replaced_at(at.case.sizes)
 
     def _is_misshapen(self, at: Compared) -> bool:
         """Whether an output has another shape than the model's, and no data decide about it."""

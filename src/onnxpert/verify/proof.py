@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,7 @@ def prove(
     computed_in: str = "",
     undetermined: bool = False,
     provisional: bool = False,
+    replaced_at: Callable[[Mapping[str, int]], bool] | None = None,
     alike: Sequence[tuple[str, str]] = (),
 ) -> Verified:
     if not path.is_file():
@@ -86,6 +87,7 @@ def prove(
             undetermined,
             allowance,
             provisional,
+            replaced_at,
         )
         sided = None
         if captured is not None and has_sides(captured):

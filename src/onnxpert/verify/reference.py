@@ -68,6 +68,8 @@ class Reference:
         self._stance, self._untried = "force_eager", True
         self._plainly = False  # attention and its layers by their parts
         self._rounds = True  # its activations to integers, as far as is known
+        self._example: Sequence[Any] | None = None  # not yet asked about that
+        self.took = 0.0  # seconds, of the last call
 
     def __enter__(self) -> Self:
         return self
@@ -82,9 +84,11 @@ class Reference:
 
     def call(self, leaves: Sequence[Any]) -> tuple[Output, ...]:
         """The tensors and numbers of the model's answer, in order. Raises RefusedError."""
+        start = time.thread_time()
         try:
             return self._outputs(leaves, self._seed)
         finally:
+            self.took = time.thread_time() - start
             self._state.restore()
 
     def draw(self, leaves: Sequence[Any], turn: int) -> tuple[Output, ...]:
@@ -96,6 +100,9 @@ class Reference:
 
     def jolted(self, leaves: Sequence[Any], turn: int) -> tuple[Output, ...] | None:
         """An answer with some of its roundings moved; None from a model that rounds nothing."""
+        if self._example is not None:  # which tells as well: this one may take far longer
+            example, self._example = self._example, None
+            self.jolted(example, turn)
         if not self._rounds:
             return None
         jolts = Jolts(self._seed + turn, rounds_by_hand(self._model))
@@ -155,6 +162,7 @@ class Reference:
     def examine(self, leaves: Sequence[Any], seen: Answer | None = None) -> Character:
         """Call it on one input until it is plain whether the answer is always the same; once, if it
         is what another call gave that was `seen` to draw, write and ask for nothing."""
+        self._example = leaves
         start = time.thread_time()
         try:
             first = self._outputs(leaves, self._seed)

@@ -59,6 +59,31 @@ class Walk:
                     del values[used]
         return ()
 
+    def told_by_sizes(self, root: Any, given: Iterable[Any]) -> bool:
+        """Whether sizes alone tell which sides are taken: then each is, and nothing is computed."""
+        nodes = [node for node in root.graph.nodes if node.op == "placeholder"]
+        for node, value in zip(nodes, given, strict=False):
+            self._learn(node.meta.get("val"), value)
+        try:
+            self._look(root)
+        except (TypeError, LookupError):  # of a number that is not known
+            return False
+        return True
+
+    def _look(self, root: Any) -> None:
+        for node in root.graph.nodes:
+            if node.target in (_WHILE, counted_loop, stopped_loop):
+                raise LookupError(node.name)
+            if node.target is _COND:
+                condition, *bodies = node.args[:3]
+                side = self._concrete(
+                    condition.meta["val"] if isinstance(condition, fx.Node) else condition
+                )
+                if not isinstance(side, bool):
+                    raise LookupError(node.name)
+                self.took(node, side)
+                self._look(getattr(root, bodies[not side].target))
+
     def took(self, node: fx.Node, side: bool) -> None:
         """Which side of a branch this run takes."""
 
