@@ -73,11 +73,12 @@ def library(tmp_path: Path) -> ModuleType:
     return module
 
 
-def agrees(model: nn.Module, path: Path, *cases: tuple[torch.Tensor, torch.Tensor]) -> None:
+def agrees(model: nn.Module, path: Path, *cases: tuple[torch.Tensor, ...]) -> None:
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    for x, mask in cases:
-        got = session.run(None, {"x": x.numpy(), "mask": mask.numpy()})[0]
-        np.testing.assert_allclose(model(x, mask).numpy(), got, rtol=1e-5, atol=1e-6)
+    names = [given.name for given in session.get_inputs()]
+    for case in cases:
+        got = session.run(None, {n: each.numpy() for n, each in zip(names, case, strict=True)})[0]
+        np.testing.assert_allclose(model(*case).detach().numpy(), got, rtol=1e-5, atol=1e-6)
 
 
 def test_a_library_that_pads_what_is_too_short(library: ModuleType, tmp_path: Path) -> None:
@@ -200,6 +201,39 @@ def test_a_right_file_is_kept_where_looking_for_more_sizes_fails(
     assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
     assert any(asked_again)
     agrees(model, path, *((torch.randn(2, 9), torch.ones(2, n)) for n in (1, 24, 25, 60)))
+
+
+def test_how_often_a_loop_turns_is_read_off_its_lines_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last block is a shorter one: three, four and six of them are no pattern."""
+
+    class Blocked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table, self.rate = nn.Buffer(torch.rand(8, 1)), nn.Parameter(torch.rand(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            length, state, found = x.shape[1], torch.zeros(len(x), 1, 3), []
+            for turn in range((length + 7) // 8):
+                start = turn * 8
+                here = min(start + 8, length) - start
+                part = x[:, start : start + here]
+                found.append(part * self.table[-here:] + state)
+                state = state * torch.exp(-self.rate * here) + part.sum(1, keepdim=True)
+            return torch.cat(found, 1)
+
+    def capture(loaded: Loaded) -> Any:
+        looks.append(loaded)
+        return onnxpert.capture.capture(loaded)
+
+    looks: list[Loaded] = []
+    monkeypatch.setattr("onnxpert.engine.pipeline.capture", capture)
+    model, path = Blocked().eval(), tmp_path / "blocked.onnx"
+    shapes = {"x": {0: "batch", 1: "length"}}
+    assert onnxpert.export(model, (torch.randn(2, 5, 3),), path, dynamic_shapes=shapes).ok
+    assert [look.as_written for look in looks] == [False, True]
+    agrees(model, path, *((torch.randn(3, n, 3),) for n in (1, 7, 8, 9, 16, 37)))
 
 
 def test_sizes_that_are_assumed_equal_move_together() -> None:

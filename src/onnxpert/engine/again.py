@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from onnxpert.capture.rolling.blocks import holds_number
 from onnxpert.core.types import (
     Asked,
     Captured,
@@ -85,6 +86,16 @@ def _looked_at_closer(
     if misread:
         # From what its lines say, or if nobody can follow those, turn by turn.
         return replace(loaded, as_written=True, unrolled=True)  # type: ignore[no-any-return]
+    if not loaded.as_written and any(holds_number(one.boundary.condition) for one in crossed):
+        # How often a loop turns is no question, which doubts would lead to: its lines say it.
+        return replace(loaded, as_written=True)  # type: ignore[no-any-return]
+    return _asked_more(walk, loaded, lowered, verified, crossed)
+
+
+def _asked_more(
+    walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
+) -> Loaded | None:
+    """With questions about sizes that were answered for the example's; or read line by line."""
     doubts = doubted(walk.captured, loaded, lowered, crossed)
     if doubts:
         return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]

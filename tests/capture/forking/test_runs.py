@@ -4,7 +4,11 @@ import pytest
 import torch
 
 import onnxpert
-from onnxpert.capture.forking import runs
+from onnxpert.capture import capture
+from onnxpert.capture.forking import explorer, runs
+from onnxpert.capture.strategies.recorded import Walker
+from onnxpert.core.types import Captured, Loaded, Request
+from onnxpert.load import load
 
 
 class Twice(torch.nn.Module):
@@ -45,3 +49,25 @@ def test_memory_that_is_not_there_is_no_refusal_of_the_models() -> None:
     """It was taken for the model's own, and the file had the other side alone."""
     report = onnxpert.diagnose(Limited().eval(), (torch.tensor([0.1, 0.2]),))
     assert {finding.rule for finding in report.findings if finding.blocks} == {"CAP001"}
+
+
+class Stepped(torch.nn.Module):
+    """As many questions about a size as a deep model asks that pads what is too short."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for least in range(40, 20, -2):
+            if x.shape[0] < least:
+                x = x + least
+        return x
+
+
+def test_many_questions_about_sizes_are_read_off_the_lines_where_runs_take_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[Loaded] = []
+    monkeypatch.setattr(Walker, "_written", lambda _, loaded: read.append(loaded))
+    loaded = load(Request(Stepped().eval(), (torch.randn(3),), dynamic_shapes={"x": {0: "n"}}))
+    for long, times in ((explorer._LONG_SECONDS, 0), (-1.0, 1)):
+        monkeypatch.setattr(explorer, "_LONG_SECONDS", long)
+        assert isinstance(capture(loaded), Captured)  # in the end, question by question
+        assert len(read) == times

@@ -39,6 +39,8 @@ from onnxpert.core.types import Captured, Loaded, Precondition, replace
 logger = logging.getLogger(__name__)
 _MOST_TURNS = 12
 _MANY_QUESTIONS = 4  # of one run's, about data
+_MANY_ABOUT_SIZES = 8
+_LONG_SECONDS = 20.0  # of the processor's
 
 
 class EscapedError(Exception):
@@ -57,7 +59,7 @@ def forked(
     plain: Captured = replace(first.captured, left_open=first.environment.left_open)
     if not first.asked:
         return plain
-    if otherwise is not None and _is_intricate(first):
+    if otherwise is not None and (_is_intricate(first) or _takes_long(runs, first)):
         found = otherwise(loaded)
         if found is not None:
             return found
@@ -99,6 +101,12 @@ def _is_intricate(first: Run) -> bool:
     asked = [one.question for one in first.asked]
     many = sum(question.about_data for question in asked) > _MANY_QUESTIONS
     return many or any(question.in_while for question in asked)
+
+
+def _takes_long(runs: Runs, first: Run) -> bool:
+    """Whether to answer each of its questions otherwise takes longer than to read its lines."""
+    count = len(first.asked)
+    return count > _MANY_ABOUT_SIZES and count * runs.seconds > _LONG_SECONDS
 
 
 def flat(loaded: Loaded, record: Record) -> Captured:

@@ -169,8 +169,12 @@ class Runs:
     def _is_late(self) -> bool:
         if not self._ended:
             return False
-        one = self._ended[0] - self._begun
-        return time.process_time() - self._begun > max(_MOST_SECONDS, _FEW_RUNS * one)
+        return time.process_time() - self._begun > max(_MOST_SECONDS, _FEW_RUNS * self.seconds)
+
+    @property
+    def seconds(self) -> float:
+        """That the first run took."""
+        return self._ended[0] - self._begun
 
     def _soft(self, plan: tuple[bool, ...], sizes: Sizes, like: Sequence[Step]) -> Run | Exception:
         """A run; and again, if a module turned out to want a bare number of a symbol."""

@@ -82,7 +82,7 @@ def in_blocks(loaded: Loaded, captured: Captured, record: Record, whole: Record)
 def holds_blocks(captured: Captured) -> bool:
     """Whether it is right for one number of blocks of some size alone."""
     environment = environment_of(captured)
-    return any(_holds_it(guard.expr) for guard in getattr(environment, "guards", ()))
+    return any(holds_number(guard.expr) for guard in getattr(environment, "guards", ()))
 
 
 def _recorded(
@@ -109,7 +109,7 @@ def _blocks(captured: Captured) -> Blocks | None:
     counts = {
         environment.replace(guard.expr.lhs)
         for guard in environment.guards
-        if _holds_it(guard.expr) and guard.expr.free_symbols <= known.keys()
+        if holds_number(guard.expr) and guard.expr.free_symbols <= known.keys()
     }
     count = next((one for one in counts if _decides(one, counts)), None)
     if count is None or len(count.free_symbols) != 1:
@@ -127,8 +127,8 @@ def _decides(count: Expr, others: Iterable[Expr]) -> bool:
     return all(other.xreplace({count: known}).free_symbols == {known} for other in others)
 
 
-def _holds_it(guard: Expr) -> bool:
-    """Whether it fixes a quotient; one below two is a constant to torch, as a size is."""
+def holds_number(guard: Expr) -> bool:
+    """Whether a guard fixes a quotient; one below two is a constant to torch, as a size is."""
     fixes = isinstance(guard, sympy.Eq) or (isinstance(guard, sympy.Lt) and guard.rhs == 2)
     if not fixes or not guard.rhs.is_Integer or not has_quotient(guard.lhs):
         return False
