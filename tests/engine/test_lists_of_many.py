@@ -96,7 +96,25 @@ def pairs(x: Tensor) -> Any:
     return sums, torch.tensor(ends), torch.tensor([half for _, half in halves])
 
 
-FUNCTIONS = [unzipped, best, by_name, popped, of_several_sizes, filled_up, filled_up_rows, pairs]
+def written_afterwards(x: Tensor) -> Any:
+    places, rows = list(range(x.shape[0])), [row * 2 for row in x]
+    numbers, stacked = torch.tensor(places), torch.stack(rows)
+    numbers += 5
+    stacked[0] = 9.0
+    return numbers, torch.tensor(places), stacked, torch.stack(rows)
+
+
+FUNCTIONS = [
+    unzipped,
+    best,
+    by_name,
+    popped,
+    of_several_sizes,
+    filled_up,
+    filled_up_rows,
+    pairs,
+    written_afterwards,
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -141,3 +159,12 @@ def test_a_tensor_that_is_written_later_is_in_no_copied_tuple() -> None:
 
     report = onnxpert.diagnose(Model(written), (torch.randn(4, 4),), dynamic_shapes=({0: "n"},))
     assert not report.ok
+
+
+def test_of_an_empty_list_torch_makes_a_tensor_of_another_dtype() -> None:
+    def places(x: Tensor) -> Tensor:
+        return torch.tensor([place for place, row in enumerate(x) if row.sum() > 0])
+
+    report = onnxpert.diagnose(Model(places), (torch.randn(5, 4),), dynamic_shapes=({0: "n"},))
+    (finding,) = [finding for finding in report.findings if finding.rule == "NUM701"]
+    assert "another dtype" in finding.message

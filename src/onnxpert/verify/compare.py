@@ -33,6 +33,7 @@ class Comparison:
     max_rel: float | None = None  # at the element that uses most of its tolerance
     rtol: float | None = None
     atol: float | None = None
+    other_dtype: bool = False
 
 
 def compare(
@@ -53,7 +54,7 @@ def compare(
         expected = torch.view_as_real(expected.resolve_conj())
     problem = _form_problem(expected, answer)
     if problem or not values:
-        return Comparison(problem)
+        return Comparison(problem, other_dtype=expected.dtype != answer.dtype)
     if not expected.is_floating_point() and not expected.is_complex():
         return _compare_exact(expected, answer)
     rtol, atol = tolerance(dtype_name(expected))

@@ -356,6 +356,7 @@ class _Proof:
             detail=result.problem or unseen,
             choices=(Choice.SIGN,) if result.problem and differs_in_signs(want, got) else (),
             other_rank=getattr(want, "ndim", 0) != got.ndim,
+            other_dtype=result.other_dtype,
         )
 
 

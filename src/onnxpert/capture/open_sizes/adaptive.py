@@ -63,13 +63,14 @@ def _largest(x: Tensor, counts: Sequence[Any]) -> tuple[Tensor, Tensor]:
     """Of each window, written out along axes of its own, and where in the plane that is."""
     rank = len(counts)
     sizes = x.shape[-rank:]
-    places: list[Any] = []
+    places = []
     for axis, (size, count) in enumerate(zip(sizes, counts, strict=True)):
         shape: list[Any] = [1] * (2 * rank)
         own = _windows(size, count)
         shape[axis], shape[rank + axis] = own.shape
         places.append(own.reshape(shape))
-    windows: Tensor = x[(..., *places)].flatten(-rank)
+    index: tuple[Any, ...] = (..., *places)
+    windows = x[index].flatten(-rank)
     best = windows.argmax(-1, keepdim=True)
     spots = torch.zeros([], dtype=torch.int64)
     for own, size in zip(places, sizes, strict=True):

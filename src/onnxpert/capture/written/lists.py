@@ -37,7 +37,8 @@ class WrittenLists(TorchFunctionMode):
         if isinstance(first, (list, tuple)) and func in _TAKERS:
             whole = _whole(first)
             if whole is not None:
-                return _together(func, whole, args[1:], given)
+                # A tensor of its own: what is written into it is not in the list.
+                return _together(func, whole, args[1:], given).clone()
         if isinstance(first, Tensor):
             found = _apart(func, first, args[1:], given)
             if found is not None:

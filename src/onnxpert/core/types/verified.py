@@ -42,6 +42,7 @@ class Row:
     detail: str = ""
     choices: tuple[Choice, ...] = ()  # it differs by these alone, which torch leaves open
     other_rank: bool = False  # the model's has another number of axes: no file follows it there
+    other_dtype: bool = False  # nor to another dtype
 
 
 @dataclass(frozen=True, slots=True)

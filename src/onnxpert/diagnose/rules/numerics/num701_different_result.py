@@ -67,6 +67,14 @@ def different_result(verified: Verified) -> Iterator[Hit]:
             notes=(f"the file differs at {first.case}: {_how(first)}",),
         )
         return
+    if first.other_dtype and _passes(verified, first.output):
+        yield Hit(
+            f"the model gives another dtype at {first.case}, and a file has one: {_how(first)}",
+            at=verified.location,
+            help="name the dtype where the tensor is made: torch.tensor([]) is of torch's default "
+            "dtype, whatever the list holds at other times",
+        )
+        return
     yield Hit(
         f"the file differs from the model at {first.case}: {_how(first)}",
         at=found.location if found else verified.location,
@@ -76,6 +84,11 @@ def different_result(verified: Verified) -> Iterator[Hit]:
         if found
         else (),
     )
+
+
+def _passes(verified: Verified, output: str) -> bool:
+    """Whether it is right at other inputs."""
+    return any(row.output == output and row.verdict is Verdict.PASS for row in verified.rows)
 
 
 def _how(row: Row) -> str:
