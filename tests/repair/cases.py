@@ -378,6 +378,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
     ],
     "choose-with-where": [
         (
+            "m = x > 0\nif m.sum() > 3:\n    m = torch.ones_like(m)\nreturn x * m",
+            "m = (condition & torch.ones_like(m)) | (~condition & m)",
+        ),
+        (
             "kind = 'low'\nif x.sum() > 0:\n    kind = 'high'\nreturn x * {'low': 1, 'high': 2}[kind]",
             "",  # texts are no tensors
         ),

@@ -13,6 +13,7 @@ from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.page import Page, below, elements, names_in, small
 
 _WHERE = "torch.where({}, {}, {})"
+_EITHER = "({} & {}) | (~{} & {})"  # of truth values: runtimes have no Where for them
 _RETURN = "return"  # stands among the names for what is returned
 
 
@@ -21,7 +22,7 @@ def choose_with_where(page: Page) -> Iterator[Change]:
     """A choice between two values by a tensor's value is torch.where, which computes both."""
     for node in page.each(cst.IfExp):
         if page.is_tensor(node.test) and all(map(page.is_number, (node.body, node.orelse))):
-            yield node, page.expression(_WHERE, node.test, node.body, node.orelse)
+            yield node, _one(page, node.test, node.body, node.orelse)
     for branch in page.each(cst.If):
         block = page.parent(branch)
         if page.is_tensor(branch.test) and isinstance(block, cst.IndentedBlock):
@@ -74,14 +75,26 @@ def _where(
     """Of tuples, the choice of each of their elements that is not the same on both sides."""
     ones, others = elements(yes), elements(no)
     if not ones or len(ones) != len(others):
-        return page.expression(_WHERE, test, yes, no)
+        return _one(page, test, yes, no)
     parts = [
-        one if page.code(one) == page.code(other) else page.expression(_WHERE, test, one, other)
+        one if page.code(one) == page.code(other) else _one(page, test, one, other)
         for one, other in zip(ones, others, strict=True)
     ]
     return page.expression(
         ", ".join(["{}"] * len(parts)) + ("," if len(parts) == 1 else ""), *parts
     )
+
+
+def _one(
+    page: Page, test: cst.BaseExpression, yes: cst.BaseExpression, no: cst.BaseExpression
+) -> cst.BaseExpression:
+    if any(_is_truth(page, each) for each in (yes, no)):
+        return page.expression(_EITHER, test, yes, test, no)
+    return page.expression(_WHERE, test, yes, no)
+
+
+def _is_truth(page: Page, node: cst.BaseExpression) -> bool:
+    return page.is_tensor(node) and {each.dtype for each in page.values(node)} == {"bool"}
 
 
 def _returns(body: Sequence[cst.CSTNode]) -> bool:
@@ -129,7 +142,9 @@ def _choice(page: Page, node: cst.If, suffix: str, last: cst.BaseExpression | No
         return None
     names = [_RETURN] if _RETURN in yes.values else [*dict.fromkeys([*yes.values, *no.values])]
     side, test = _Side([*yes.lines, *no.lines]), node.test
-    if len(names) > 1 or side.lines or any(elements(each) for each in yes.values.values()):
+    sides = (*yes.values.values(), *no.values.values())
+    twice = any(elements(each) or _is_truth(page, each) for each in sides)
+    if len(names) > 1 or side.lines or twice:
         test = cst.Name(page.fresh(node, f"condition{suffix}"))
         side.lines.insert(0, page.statement(f"{test.value} = {{}}", node.test))
     for name in names:
