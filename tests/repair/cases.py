@@ -428,6 +428,14 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("return x if x.max() > 1 else x * 0.5", "torch.where(x.max() > 1, x, x * 0.5)"),
     ],
     "keep-as-tensor": [
+        (
+            "at = [0]\nat.append(int(x.sum(0).argmax()))\nreturn x[0][at] * torch.tensor(at)",
+            "return x[0][torch.stack([torch.as_tensor(each) for each in at])] * torch.stack(",
+        ),
+        (
+            "at = [x.sum(0).argmax().item(), x[0].argmax().item()]\nreturn x[0][at]",
+            "return x[0][torch.stack(at)]",
+        ),
         ("return x.data * 2", "x.detach() * 2"),
         (
             "make = torch.FloatTensor\nreturn x * make([x.max()])",

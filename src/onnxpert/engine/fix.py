@@ -128,7 +128,7 @@ def _proven(search: _Search, sound: list[Codemod], kept: list[Codemod]) -> Fixed
     if fixed.plain or kept == sound:
         return fixed
     # torch may follow a model and yet write a constant where there should be none
-    if (fixed.diff or fixed.before.ok) and not search.is_traced(sound):
+    if (fixed.diff or fixed.before.ok) and (search.is_late or not search.is_traced(sound)):
         return fixed
     whole = search.proven(sound)
     return whole if whole.plain or not (fixed.diff or fixed.before.ok) else fixed

@@ -12,6 +12,7 @@ from onnxpert.repair.source.page import Page, elements, given
 from onnxpert.repair.source.watching import Kind
 
 _CASTS = {"int": ".to(torch.int64)", "bool": ".to(torch.bool)"}
+_STACK = "torch.stack([torch.as_tensor(each) for each in {}])"
 
 
 @codemod(
@@ -35,6 +36,19 @@ def keep_as_tensor(page: Page) -> Iterator[Change]:
             yield attribute, page.expression("{}.detach()", attribute.value)
     for node in page.each(cst.Call):
         yield from _made(page, node)
+    for part in page.each(cst.Subscript):
+        place = part.slice[0].slice if len(part.slice) == 1 else None
+        if isinstance(place, cst.Index) and page.is_tensor(part.value):
+            yield from _places(page, place.value)
+
+
+def _places(page: Page, listed: cst.BaseExpression) -> Iterator[Change]:
+    """A list of places with tensors in it: torch would take each of them for an axis of its own."""
+    kinds = {each.kind for each in page.values(listed)}
+    if kinds == {Kind.TENSORS}:
+        yield listed, page.expression("torch.stack({})", listed)
+    elif Kind.VALUES in kinds and kinds <= {Kind.NUMBERS, Kind.TENSORS, Kind.VALUES}:
+        yield listed, page.expression(_STACK, listed)
 
 
 def _scalar(page: Page, value: cst.BaseExpression, cast: str = "") -> cst.BaseExpression:
@@ -62,3 +76,5 @@ def _made(page: Page, node: cst.Call) -> Iterator[Change]:
         deep = page.values(value)[0].depth > 1
         rows = f"[torch.stack(each) for each in {page.code(value)}]" if deep else page.code(value)
         yield node, page.expression(f"torch.stack({rows}){cast}")
+    elif page.was(value, Kind.VALUES):
+        yield node, page.expression(f"{_STACK}{cast}", value)

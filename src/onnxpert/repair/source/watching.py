@@ -29,6 +29,7 @@ class Kind(StrEnum):
     LAYER = "layer"
     TENSORS = "tensors"
     NUMBERS = "numbers"
+    VALUES = "values"  # numbers, and tensors of one value each
     MAKER = "maker"
     OTHER = "other"
 
@@ -100,6 +101,8 @@ def _held(inside: list[Seen]) -> Seen:
         and len({(each.kind, each.depth) for each in inside}) == 1
     ):
         return Seen(Kind.TENSORS, depth=first.depth + 1)
+    if Kind.TENSOR in kinds and kinds <= {Kind.TENSOR, *_DTYPES}:
+        return Seen(Kind.OTHER if any(each.shape for each in inside) else Kind.VALUES)
     if not kinds <= {Kind.NUMBERS, *_DTYPES} or len({each.shape for each in inside}) > 1:
         return Seen(Kind.OTHER)
     dtypes = {_DTYPES.get(each.kind, each.dtype) for each in inside}
