@@ -193,6 +193,18 @@ class Views(nn.Module):
         return base, grid.sum(1), head
 
 
+class Pieces(nn.Module):
+    def forward(self, x: Tensor) -> Any:
+        base = x.clone()
+        (head, tail), (first, *_) = base.split(2), base.tensor_split(3)
+        if x.sum() > 0:
+            head += 1
+            tail = tail + first.sum()
+        elif x.max() > 1:
+            tail[0] = 7
+        return base, head * 2, tail, first
+
+
 class Tries(nn.Module):
     def doubled(self, x: Tensor) -> Tensor:
         if x.sum() > 0:
@@ -258,6 +270,7 @@ DATA: dict[type[nn.Module], tuple[tuple[int, ...], Inputs]] = {
     Unnamed: ((3,), spread(3)),
     Quantified: ((4,), spread(4)),
     Views: ((4,), spread(4)),
+    Pieces: ((4,), spread(4)),
     Tries: ((3,), spread(3)),
     Shorter: ((6,), spread(6)),
     Numbers: ((3,), lambda: [*spread(3)(), (torch.tensor([1, torch.nan, 2]),)]),

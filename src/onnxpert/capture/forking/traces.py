@@ -106,6 +106,12 @@ class Weights:
         return known
 
 
+def _shared(pieces: Sequence[Any], memory: Mapping[int, Step]) -> Step | None:
+    """The tensor that all of them are pieces of."""
+    found = {memory.get(storage(one)) for one in pieces if isinstance(one, torch.Tensor)}
+    return found.pop() if len(found) == 1 else None
+
+
 def _alike(step: Step, tensor: torch.Tensor) -> bool:
     assert step.entry is not None
     known: torch.Tensor = step.entry.tensor
@@ -144,6 +150,8 @@ class Reading:
             self._of[node] = self._itself(node, step)
             if isinstance(node.meta["val"], torch.Tensor):
                 step.base = memory.setdefault(storage(node.meta["val"]), step)
+            elif isinstance(node.meta["val"], (list, tuple)):
+                step.base = _shared(node.meta["val"], memory)
 
     def _read(self, node: fx.Node) -> Step:
         return Step(

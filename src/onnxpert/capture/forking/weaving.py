@@ -338,4 +338,6 @@ def _outside(
             found.update(dict.fromkeys(step.given()))
             step = next(given for given in step.given() if given.base is step.base)
     inside = made(items) | own
-    return [step for step in found if step not in inside]
+    # Pieces that were cut at once are no value that can be handed in, nor need they be.
+    cut = {step for step in found if isinstance(step.out, (list, tuple)) and step.base in bases}
+    return [step for step in found if step not in inside | cut]
