@@ -51,6 +51,11 @@ def framed(x, mask):
 def pooled(x):
     return torch.nn.functional.max_pool1d(x[:, None], 4)[:, 0]
 
+def halves(x, mask):
+    if x.shape[1] % 8 > 0:
+        return x.sum(1, keepdim=True) * mask
+    return torch.ones(x.shape[0], 2 * (x.shape[1] // 8) - 1).cumsum(1) + x[:, :1]
+
 def shifted(x, mask):
     shift = 0 if min(x.shape) <= 4 else 2
     if min(x.shape) < 4:
@@ -134,6 +139,19 @@ def test_the_other_side_is_looked_for_nearby(library: ModuleType, tmp_path: Path
     assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
     sizes = ((4, 9), (9, 4), (5, 5), (4, 4), (33, 5))
     agrees(model, path, *((torch.randn(size), torch.ones(1)) for size in sizes))
+
+
+def test_a_size_that_would_be_negative_at_the_example(library: ModuleType, tmp_path: Path) -> None:
+    class Halves(nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            return library.halves(x, mask)
+
+    model, path = Halves().eval(), tmp_path / "halves.onnx"
+    shapes = {"x": {1: "length"}, "mask": None}
+    assert onnxpert.export(
+        model, (torch.randn(2, 5), torch.ones(1)), path, dynamic_shapes=shapes
+    ).ok
+    agrees(model, path, *((torch.randn(2, n), torch.ones(1)) for n in (1, 5, 8, 9, 24)))
 
 
 def test_a_table_that_a_library_extends(library: ModuleType, tmp_path: Path) -> None:

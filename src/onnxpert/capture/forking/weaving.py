@@ -19,6 +19,7 @@ from onnxpert.capture.forking.paths import Fork, Item, Loop, Use, changed, made,
 from onnxpert.capture.forking.questions import Question
 from onnxpert.capture.forking.traces import Expr, Look, Number, Step, mapped, steps_in
 from onnxpert.capture.holder import Recorded
+from onnxpert.capture.reasoning import example_sizes
 from onnxpert.core.types import GraphInput
 
 _COND = torch.ops.higher_order.cond
@@ -61,7 +62,10 @@ class Values:
             plain: dict[type, type] = {torch.SymFloat: float, torch.SymBool: bool}
             return plain.get(kind, int)(expr)
         if kind is torch.SymInt:
-            return self.environment.create_symintnode(expr, hint=None)
+            known = expr.xreplace(example_sizes(self.environment))
+            # A size of a side that others take may be negative at the example's.
+            hint = 0 if known.is_negative else None
+            return self.environment.create_symintnode(expr, hint=hint)
         if kind is torch.SymFloat:
             return self.environment.create_symfloatnode(expr, hint=None)
         return self.environment.create_symboolnode(expr)
