@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import queue
 import urllib.request
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -242,3 +244,23 @@ def test_a_set_of_sizes() -> None:
     assert report.ok
     assert marked(report, "STA302") == ["shape"]
     assert not model.seen
+
+
+class KeepsTogether(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = SimpleNamespace(mean=None)
+        self.results: queue.Queue[int] = queue.Queue()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.state.mean = x.mean()  # name
+        self.results.put(x.shape[0])  # queue
+        return x * 2
+
+
+def test_what_is_kept_in_objects_of_pythons_own_classes() -> None:
+    model = KeepsTogether().eval()
+    report = onnxpert.diagnose(model, (torch.ones(3),))
+    assert sorted(marked(report, "STA302")) == ["name", "queue"]
+    assert model.state.mean is None
+    assert model.results.empty()

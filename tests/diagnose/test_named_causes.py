@@ -86,3 +86,19 @@ def test_an_instance_norm_trains_where_it_has_statistics_of_its_own(tracked: boo
     model.norm.train()
     report = onnxpert.diagnose(model, (torch.randn(2, 3, 5),))
     assert marks(report, "STA312") == ({"norm": Severity.ERROR} if tracked else {})
+
+
+class Tallies(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tally: dict[str, int] = {}
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.tally["calls"] = self.tally.get("calls", 0) + 1  # first
+        self.tally["rows"] = x.shape[0]  # second
+        return x * 2
+
+
+def test_each_line_that_changes_an_attribute_is_told_and_one_is_warned_of() -> None:
+    report = onnxpert.diagnose(Tallies().eval(), (torch.randn(3),))
+    assert marks(report, "STA302") == {"first": Severity.WARNING, "second": Severity.INFO}

@@ -15,6 +15,7 @@ from torch.export import Dim, ExportedProgram
 from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.flat import Flat, fed, fed_copies, owner
 from onnxpert.capture.inputs import traced_example
+from onnxpert.capture.open_sizes.long_sums import sums_kept_short
 from onnxpert.capture.places import guards_with_places
 from onnxpert.capture.program import captured
 from onnxpert.capture.reads import is_read, numbers_at
@@ -36,6 +37,7 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
         warnings.catch_warnings(record=True) as said,
         guards_with_places(),
         frugally(),
+        sums_kept_short(),
         without_fast_paths(),
         redirect_stderr(io.StringIO()),  # where it fails, torch prints the graph so far there
     ):

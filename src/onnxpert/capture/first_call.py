@@ -6,7 +6,7 @@ the example's call has made. Nothing of it stays with the model, and the proof t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -29,17 +29,33 @@ def after_first_call(loaded: Loaded, run: Callable[[Loaded], Captured]) -> Captu
         if not unmade:
             return None
         Flat(loaded)(*fed_copies(loaded))
-        made = {name for name, part, key in unmade if part.__dict__.get(key) is not None}
-        if not made:
+        held = {
+            name: part.__dict__[key]
+            for name, part, key in unmade
+            if part.__dict__.get(key) is not None
+        }
+        if not held or _makes_again(loaded, unmade, held):
             return None
         try:
             captured = run(loaded)
         except Exception:  # then there is more to it: what is told is what the first call met
             logger.debug("nor after a call", exc_info=True)
             return None
-    if not made.isdisjoint(captured.written):
+    if not held.keys().isdisjoint(captured.written):
         return None
-    return replace(captured, written=(*captured.written, *sorted(made)))  # type: ignore[no-any-return]
+    return replace(captured, written=(*captured.written, *sorted(held)))  # type: ignore[no-any-return]
+
+
+def _makes_again(
+    loaded: Loaded, unmade: list[tuple[str, Any, str]], held: Mapping[str, Any]
+) -> bool:
+    """Whether the next call puts another in the place of any, or raises: that is soon seen, and a
+    capture may take long."""
+    try:
+        Flat(loaded)(*fed_copies(loaded))
+    except Exception:  # what is told is what the first call met
+        return True
+    return any(part.__dict__.get(key) is not held.get(name) for name, part, key in unmade)
 
 
 def _unmade(module: torch.nn.Module) -> list[tuple[str, Any, str]]:

@@ -19,6 +19,7 @@ from onnxpert.capture.open_sizes.given_numbers import open_numbers
 from onnxpert.capture.open_sizes.indices import OpenIndices
 from onnxpert.capture.open_sizes.keyed import open_tables
 from onnxpert.capture.open_sizes.listed import OpenLists
+from onnxpert.capture.open_sizes.long_sums import sums_kept_short
 from onnxpert.capture.open_sizes.packed import open_lengths
 from onnxpert.capture.open_sizes.quotients import divided_at_once
 from onnxpert.capture.open_sizes.scanning import scans_in_order
@@ -108,6 +109,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(unchecked_distributions())
         stack.enter_context(open_lengths())
         stack.enter_context(divided_at_once())
+        stack.enter_context(sums_kept_short(recorder.reads))
         stack.enter_context(truths_as_numbers())
         stack.enter_context(divisions_asked())
         stack.enter_context(open_tables(root))

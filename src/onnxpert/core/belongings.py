@@ -27,6 +27,10 @@ from onnxpert.core.tables import (
 )
 
 _CONTAINERS = (dict, list, set, deque, OrderedDict, defaultdict, Counter)
+_NAMESPACES = frozenset(
+    {"types", "argparse"}
+)  # Python's own modules: with objects that only have names
+_HOLDERS = frozenset({"queue", "collections"})  # ... and with classes around a container
 _MOST = 4096  # tables in one model; and items of a table that are looked into
 _DEEPEST = 6
 _HEAVIEST = 1 << 26  # bytes of a tensor that is copied, lest a call changes it
@@ -192,6 +196,11 @@ class _Walk:
                 self.look(each, name, owner, attribute, depth + 1)
         elif isinstance(value, (FunctionType, type, *_WRAPPERS)):
             self.look_into_code(value, depth)
+        elif type(value).__module__ in _HOLDERS and hasattr(value, "__dict__"):
+            self.seen.add(id(value))
+            for each in list(vars(value).values()):  # what it is to its owner, and not by parts
+                if type(each) in _CONTAINERS:
+                    self.look(each, name, owner, attribute, depth + 1)
         elif _is_object(value) and not _is_module(value):
             self.seen.add(id(value))
             self.namespaces.append(vars(value))
@@ -263,12 +272,13 @@ def _items(container: Any) -> Iterator[Any]:
 
 
 def _is_object(value: Any) -> bool:
-    """An instance of a class that a user or a library they call wrote in Python."""
+    """An instance of a class that a user or a library they call wrote in Python, or names that they
+    keep together."""
     if isinstance(value, (type, FunctionType, ModuleType, Enum, BaseException)):
         return False
-    return type(getattr(value, "__dict__", None)) is dict and ownership(_file(type(value))) >= (
-        Owner.LIBRARY
-    )
+    kind = type(value)
+    own = kind.__module__ in _NAMESPACES or ownership(_file(kind)) >= Owner.LIBRARY
+    return type(getattr(value, "__dict__", None)) is dict and own
 
 
 def _file(kind: type) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.source import is_library
-from onnxpert.core.types import Captured, Deed, Hit, Severity
+from onnxpert.core.types import Captured, Deed, Done, Hit, Severity
 from onnxpert.diagnose.parts import parts
 from onnxpert.diagnose.rule import rule
 
@@ -53,7 +53,10 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Not repaired: nothing is wrong unless a later call reads it, which is an error of its own.
     """
-    done = {done.what: done for done in captured.done if done.deed is Deed.ATTRIBUTE}
+    done: dict[str, list[Done]] = {}
+    for one in captured.done:
+        if one.deed is Deed.ATTRIBUTE:
+            done.setdefault(one.what, []).append(one)
     source = captured.loaded.source if captured.loaded else None
     classes = {
         kind.__name__
@@ -61,19 +64,19 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
         for kind in type(part).__mro__
     }
     for name in captured.written:
-        kept = done.get(name)
-        at = kept.location if kept is not None and kept.location is not None else source
-        handed_on = kept is not None and kept.handed_on
-        # A library's caches are nothing for its users to do about; that they matter is an error.
-        is_quiet = handed_on or (at is not None and is_library(at.file))
         whose, _, attribute = name.rpartition(".")
         holder = whose if whose in classes else "self"
-        yield Hit(
-            f"forward assigns {holder}.{attribute}, and the file leaves that out",
-            at=at,
-            help=_HANDED_ON if handed_on else _KEPT,
-            severity=Severity.INFO if is_quiet else None,
-        )
+        for count, kept in enumerate(done.get(name, [Done(Deed.ATTRIBUTE, name, None)])):
+            at = kept.location or source
+            # A library's caches are nothing for its users to do about; that they matter is an error.
+            # What one line is warned of need not be said of the others that do the same.
+            is_quiet = kept.handed_on or (at is not None and is_library(at.file)) or count > 0
+            yield Hit(
+                f"forward assigns {holder}.{attribute}, and the file leaves that out",
+                at=at,
+                help=_HANDED_ON if kept.handed_on else _KEPT,
+                severity=Severity.INFO if is_quiet else None,
+            )
 
 
 _KEPT = "return it as an output if it is a result; nothing to do if it is a cache"
