@@ -102,3 +102,24 @@ class Tallies(nn.Module):
 def test_each_line_that_changes_an_attribute_is_told_and_one_is_warned_of() -> None:
     report = onnxpert.diagnose(Tallies().eval(), (torch.randn(3),))
     assert marks(report, "STA302") == {"first": Severity.WARNING, "second": Severity.INFO}
+
+
+class Settles(nn.Module):
+    def __init__(self, noise: float) -> None:
+        super().__init__()
+        self.noise = noise
+
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(6):
+            before = x
+            x = x / (1 + x.abs().sum())
+            if (x - before).abs().max().item() < 0.1:  # test
+                break
+        return x + torch.randn(3) * self.noise if self.noise else x
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_a_loop_that_ends_early_is_told_at_the_line_that_ends_it(noise: float) -> None:
+    report = onnxpert.diagnose(Settles(noise).eval(), (torch.randn(3),))
+    assert marks(report, "CTL406") == {"test": Severity.INFO}
+    assert not marks(report, "CTL409")

@@ -54,6 +54,13 @@ def goes_through(place: Location) -> bool:
     )
 
 
+def begins_loop(place: Location | None) -> bool:
+    """Whether a line is the head of a `for`: what ends that before its time is decided further in."""
+    tree = tree_of(place.file) if place is not None else None
+    heads = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.For)) if tree else ()
+    return place is not None and place.line in heads
+
+
 def leads_elsewhere(place: Location, answer: bool) -> bool:
     """Whether the condition at a place, answered the other way, leads to code that does something: a
     side that only raises does not."""

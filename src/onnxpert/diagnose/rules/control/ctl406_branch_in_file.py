@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.source import is_library
+from onnxpert.core.statement import begins_loop
 from onnxpert.core.types import Captured, Hit, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -55,6 +56,8 @@ def branch_in_file(captured: Captured) -> Iterator[Hit]:
     """
     for branch in captured.branches:
         at = branch.location
+        if begins_loop(at):  # told of the line that ends it
+            continue
         if branch.about_data:
             yield Hit(
                 "Python branches on the value of a tensor, and the file has both sides",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.source import Owner, ownership
+from onnxpert.core.statement import begins_loop
 from onnxpert.core.types import Hit, Location, Severity, Verified
 from onnxpert.diagnose.rule import rule
 
@@ -56,8 +57,9 @@ def untried_side(verified: Verified) -> Iterator[Hit]:
     ## Repair safety
     Nothing to repair: verify the file once more with an example that takes that side.
     """
-    for taken in verified.branches:
-        if taken.yes and taken.no:
+    # Where chance leaves nothing to be proven, nothing was tried.
+    for taken in verified.branches if not verified.left_to_chance else ():
+        if (taken.yes and taken.no) or begins_loop(taken.branch.location):
             continue
         missing = "both sides" if not taken.yes and not taken.no else _side(taken.no)
         yield Hit(
