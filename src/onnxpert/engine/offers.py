@@ -227,37 +227,48 @@ def _differ(row: Row, first: Symbol, second: Symbol) -> bool:
 def to_be_one(
     loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
 ) -> list[Tied]:
-    """Those that are assumed to be equal; and each where a change of the two, and of nothing else,
-    fails, which no assumption explains: no question about sizes has anything to do with it."""
+    """Those that are assumed to be equal, and each that alone explains a failure which no assumption
+    does: to ask more about sizes would lead nowhere."""
     assumed = assumed_equal(loaded, lowered, crossed)
     found = [] if assumed is None else [assumed]
     explained = {id(one.row) for one in crossed}
-    example = verified.rows[0].sizes if verified.rows else {}
+    alike = list(pairs(loaded, lowered))
     for row in verified.rows:
         if row.verdict is not Verdict.FAIL or row.choices or id(row) in explained:
             continue
-        changed = {name for name, size in row.sizes.items() if size != example.get(name)}
-        for first, second in pairs(loaded, lowered):
-            # Of three, the third goes along next time.
-            is_new = all({first, second}.isdisjoint({one.first, one.second}) for one in found)
-            if is_new and changed <= {first.name, second.name} and _differ(row, first, second):
+        if any(_differ(row, one.first, one.second) for one in found):
+            continue
+        taken = {name for one in found for name in (one.first.name, one.second.name)}
+        match _guilty(alike, row, verified):
+            # Of three sizes, the third goes along next time.
+            case [(first, second)] if taken.isdisjoint((first.name, second.name)):
                 found.append(Tied(first, second, row))
-    return found or list(_belonging(loaded, lowered, verified))[:1]
+    return found
 
 
-def _belonging(loaded: Loaded, lowered: Lowered, verified: Verified) -> Iterator[Tied]:
-    """Two of those that the model itself refuses where one alone is changed, if nothing else fails: no
-    closer look finds a file for sizes that do not go together."""
-    failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
-    refused = [row for row in verified.rows if row.verdict is Verdict.REFUSED]
-    examples = {symbol.name: symbol.example for symbol in lowered.symbols}
-    changed = [
-        {name for name, size in examples.items() if row.sizes.get(name) != size} for row in refused
+def _guilty(
+    alike: Sequence[tuple[Symbol, Symbol]], row: Row, verified: Verified
+) -> list[tuple[Symbol, Symbol]]:
+    """Those that differ in a row that fails, and nothing else changed there; or that never differ that
+    way where the file is right."""
+    example = verified.rows[0].sizes
+    changed = {name for name, size in row.sizes.items() if size != example.get(name)}
+    apart = [pair for pair in alike if _differ(row, *pair)]
+    alone = [pair for pair in apart if changed <= {symbol.name for symbol in pair}]
+    if len(alone) == 1:
+        return alone
+    passed = [one.sizes for one in verified.rows if one.verdict is Verdict.PASS]
+    return [
+        (first, second)
+        for first, second in alone or apart
+        if not any(_way(at, first, second) == _way(row.sizes, first, second) for at in passed)
     ]
-    for first, second in pairs(loaded, lowered) if failed else ():
-        alone = any(names in ({first.name}, {second.name}) for names in changed)
-        if alone and all(_differ(row, first, second) for row in failed):
-            yield Tied(first, second, failed[0])
+
+
+def _way(sizes: Mapping[str, int], first: Symbol, second: Symbol) -> int:
+    """Which of the two is larger."""
+    one, other = sizes[first.name], sizes[second.name]
+    return (one > other) - (one < other)
 
 
 def assumed_equal(loaded: Loaded, lowered: Lowered, crossed: Sequence[Crossed]) -> Tied | None:
