@@ -589,6 +589,13 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("x[:, 0] = 0\nreturn x", "x = x.clone()\n        x[:, 0] = 0"),
     ],
     "stop-printing": [
+        (
+            (
+                "for i, k in enumerate(x.sum(1).tolist()):\n    if k > 0:\n        print(i)\n"
+                "    else:\n        print(k)\nreturn x"
+            ),
+            "def forward(self, x):\n        return x",
+        ),
         ('print("shape", x.shape)\nreturn x', ""),
         ('logger.info("mean %s", x.mean())\nreturn x', ""),
         ("if x.ndim == 2:\n    print(x)\nreturn x", "def forward(self, x):\n        return x"),
