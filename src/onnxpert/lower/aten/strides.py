@@ -23,21 +23,19 @@ def _memory_order(x: torch.Tensor) -> list[int] | None:
     """The axes as its elements lie in memory, the widest apart first; None if there are gaps."""
     if not same(concrete(x.storage_offset()), 0):
         return None
-    axes = [axis for axis in range(x.dim()) if not same(concrete(x.shape[axis]), 1)]
-    widths = {axis: _example(x.stride(axis)) for axis in axes}
-    if None not in widths.values():
-        # Of equal ones the last is the narrowest, as in a tensor that was never turned.
-        axes.sort(key=lambda axis: -(widths[axis] or 0))
+    left = [axis for axis in range(x.dim()) if not same(concrete(x.shape[axis]), 1)]
+    order: list[int] = []
     step = sympy.S.One
-    for axis in reversed(axes):
-        if _unpadded(expression(x.stride(axis))) != step:
+    while left:
+        # Not by the example's sizes: on a side that others take they may be none at all.
+        nearest = [axis for axis in left if _unpadded(expression(x.stride(axis))) == step]
+        if not nearest:
             return None
-        step = sympy.expand(step * _unpadded(expression(x.shape[axis])))
-    return [*(axis for axis in range(x.dim()) if axis not in axes), *axes]
-
-
-def _example(size: Size) -> int | None:
-    return size.node.hint if isinstance(size, torch.SymInt) else size
+        # Of equal ones the last is the narrowest, as in a tensor that was never turned.
+        left.remove(nearest[-1])
+        order.insert(0, nearest[-1])
+        step = sympy.expand(step * _unpadded(expression(x.shape[nearest[-1]])))
+    return [*(axis for axis in range(x.dim()) if axis not in order), *order]
 
 
 def _unpadded(expr: Expr) -> Expr:
