@@ -123,3 +123,17 @@ def test_a_loop_that_ends_early_is_told_at_the_line_that_ends_it(noise: float) -
     report = onnxpert.diagnose(Settles(noise).eval(), (torch.randn(3),))
     assert marks(report, "CTL406") == {"test": Severity.INFO}
     assert not marks(report, "CTL409")
+
+
+class Counts(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, str]:
+        best = -1
+        for row in x.unbind():
+            if int((row > 0).sum()) > best:
+                best = int((row > 0).sum()) + 1
+        return x * best, "ab"[int(x.argmax()) % 2]  # letter
+
+
+def test_a_number_that_is_needed_does_not_make_others_of_the_function_needed() -> None:
+    report = onnxpert.diagnose(Counts().eval(), (torch.randn(3, 6),))
+    assert marks(report, "CTL405") == {"letter": Severity.ERROR}

@@ -60,13 +60,18 @@ def _int(*args: Any, **named: Any) -> Any:
             return torch.sym_int(value)  # type: ignore[no-untyped-call]
         if isinstance(value, torch.SymBool):
             return torch.sym_ite(value, 1, 0)  # type: ignore[no-untyped-call]
-    return int(*args, **named)
+    return _meant("int", int)(*args, **named)
 
 
 def _float(*args: Any) -> Any:
     if len(args) == 1 and isinstance(args[0], (torch.SymInt, torch.SymFloat)):
         return torch.sym_float(args[0])  # type: ignore[no-untyped-call]
-    return float(*args)
+    return _meant("float", float)(*args)
+
+
+def _meant(name: str, plain: type) -> Any:
+    """What the caller's module means by a name: there it may leave a tensor's value open, too."""
+    return sys._getframe(2).f_globals.get(name, plain)
 
 
 def _len(value: Any) -> Any:
