@@ -83,3 +83,30 @@ def test_two_loops_over_experts_among_many_functions(tmp_path: Path) -> None:
         x = torch.randn(rows, 6)
         (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
         torch.testing.assert_close(torch.tensor(found), model(x), rtol=1e-3, atol=1e-4)
+
+
+class Unseen(nn.Module):
+    """What the example's turns, none, do not run: a function that is written inside of another."""
+
+    def stepped(self, v: torch.Tensor) -> torch.Tensor:
+        def chosen(by: float) -> torch.Tensor:
+            return v * by + 1 if v.max().item() > 0.25 else v
+
+        return chosen(0.5) * 2
+
+    def forward(self, x: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
+        v = x.mean(0)
+        for _ in range(int(first), 2):
+            v = self.stepped(v)
+        return v
+
+
+def test_a_function_inside_of_one_that_the_example_does_not_run(tmp_path: Path) -> None:
+    model, path = Unseen(), tmp_path / "m.onnx"
+    sizes = {"x": {0: "n"}, "first": None}
+    onnxpert.export(model, (torch.randn(4, 3), torch.tensor(2)), path, dynamic_shapes=sizes)
+    session = onnxruntime.InferenceSession(path)
+    for first in (2, 1, -3):
+        for x in (torch.rand(3, 3), -torch.rand(5, 3)):
+            (got,) = session.run(None, {"x": x.numpy(), "first": torch.tensor(first).numpy()})
+            torch.testing.assert_close(torch.tensor(got), model(x, torch.tensor(first)))

@@ -255,7 +255,7 @@ def _holders(frame: FrameType) -> list[CodeType]:
     found = [frame.f_code]
     outer = frame.f_back
     while outer is not None:
-        if _contains(outer.f_code, frame.f_code):
+        if contains(outer.f_code, frame.f_code):
             found.append(outer.f_code)
         outer = outer.f_back
     return found
@@ -280,9 +280,10 @@ def _named(code: CodeType, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
         value = getattr(value, "__wrapped__", None)
 
 
-def _contains(outer: CodeType, inner: CodeType) -> bool:
+def contains(outer: CodeType, inner: CodeType) -> bool:
+    """Whether one is written inside of the other."""
     parts = [each for each in outer.co_consts if isinstance(each, CodeType)]
-    return any(part is inner or _contains(part, inner) for part in parts)
+    return any(part is inner or contains(part, inner) for part in parts)
 
 
 class Numbers:

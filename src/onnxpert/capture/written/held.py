@@ -194,6 +194,12 @@ class Grown(list[Any]):
 
     def __setitem__(self, place: Any, item: Any) -> None:
         self._even()
+        if isinstance(place, slice):
+            if place.step is not None or place.stop is not None:
+                raise UnwritableError("a list is written in the middle")
+            self.take(self[: place.start or 0])
+            self.extend(item)
+            return
         self.noted([item])
         rows = self.rows.clone()
         torch.select(rows, 0, place).copy_(as_tensor(item, self.rows.dtype))

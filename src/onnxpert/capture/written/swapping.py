@@ -22,6 +22,7 @@ from torch._ops import OpOverload
 from torch.nn.utils import rnn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from onnxpert.capture.open_sizes.numbers import contains
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.recompiling import recompiled
 from onnxpert.capture.written.rewriting import rewritten
@@ -128,10 +129,13 @@ def replacements(codes: set[CodeType]) -> Mapping[FunctionType, CodeType]:
 
 
 def asker(error: BaseException) -> CodeType | None:
-    """The function of the model's in which an error came up, if it is as its author wrote it."""
+    """The function of the model's in which an error came up, if it is as its author wrote it; with one
+    that is written inside of another, that one, since nobody holds the inner one for long."""
     running = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
     own = [code for code in running if ownership(code.co_filename) >= Owner.LIBRARY]
-    return own[-1] if own and FLOW not in own[-1].co_names else None
+    if not own or FLOW in own[-1].co_names:
+        return None
+    return next((outer for outer in own if contains(outer, own[-1])), own[-1])
 
 
 @contextmanager
