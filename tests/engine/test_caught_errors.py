@@ -215,3 +215,32 @@ def test_what_a_function_raises_and_its_caller_catches_is_not_left_out(tmp_path:
         onnxpert.export(
             Model(caught_by_another), (x,), tmp_path / "m.onnx", dynamic_shapes=({0: "rows"},)
         )
+
+
+class Caught(torch.nn.Module):
+    """Where the error is caught, Python takes a number out of the data: that is none of the errors
+    which the model raises, so the side is in the file."""
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        total, count = x.sum().item(), 0
+        if t[2] == 1:
+            try:
+                if t[0] > t[1]:
+                    raise ValueError  # noqa: TRY301
+                x = x * 2
+            except ValueError:
+                count += int(x.mean(0).argmax())
+        else:
+            total = max(total, 0.75)
+        return x + count + total
+
+
+def test_a_number_taken_where_an_error_is_caught(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    path, model = tmp_path / "m.onnx", Caught()
+    onnxpert.export(model, (torch.randn(4, 3), torch.tensor([1, 0, 2])), path)
+    session = onnxruntime.InferenceSession(path)
+    for flags in ((1, 0, 2), (2, 1, 1), (-1, -3, 1), (1, 2, 1)):
+        x, t = torch.randn(4, 3), torch.tensor(flags)
+        (got,) = session.run(None, {"x": x.numpy(), "t": t.numpy()})
+        torch.testing.assert_close(torch.tensor(got), model(x, t))

@@ -25,7 +25,7 @@ from onnxpert.capture.forking.traces import Asked, Reading, Step, Weights
 from onnxpert.capture.forking.truths import TRUTHS
 from onnxpert.capture.recorder import Recorder
 from onnxpert.core import deadline
-from onnxpert.core.source import DISTRIBUTIONS, location, of_exception, of_traceback, ownership
+from onnxpert.core.source import DISTRIBUTIONS, location, of_traceback, ownership
 from onnxpert.core.statement import raises
 from onnxpert.core.types import Captured, Loaded, Location
 
@@ -287,7 +287,8 @@ def _is_beyond_torch(error: BaseException) -> bool:
         return not _is_refusal(error)
     if not any(kind.__name__ in _BEYOND_TORCH for kind in type(error).__mro__):
         return False
-    at = of_exception(error)
+    # Its own place: what was raised before, and caught, is none of its causes.
+    at = location(of_traceback(error.__traceback__))
     # `raise ValueError(f"{loss.item():.2f}")` was about to raise.
     return at is None or not raises(at)
 

@@ -33,7 +33,7 @@ from onnxpert.capture.written.slots import FirstTurnError
 from onnxpert.capture.written.trying import Trying
 from onnxpert.capture.written.tuples import unzipped
 from onnxpert.capture.written.units import Units, Variables
-from onnxpert.core.source import location, of_exception
+from onnxpert.core.source import location, of_traceback
 from onnxpert.core.statement import raises
 from onnxpert.core.types import Precondition
 
@@ -257,7 +257,7 @@ class Flow:
         def refused(side: bool, error: Exception) -> None:
             if self._trying.catches(type(error)) and not isinstance(error, UnwritableError):
                 raise UnwritableError("what a side raises may be caught") from error
-            raised = of_exception(error)
+            raised = location(of_traceback(error.__traceback__))
             if isinstance(error, UnwritableError) or raised is None or not raises(raised):
                 raise error
             text = f"{type(error).__name__}: {error}".strip().splitlines()[0]
