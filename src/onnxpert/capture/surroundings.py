@@ -10,6 +10,7 @@ import torch
 
 from onnxpert.capture.catching import divisions_asked
 from onnxpert.capture.data_attribute import DataAttribute
+from onnxpert.capture.dense import WrittenOut
 from onnxpert.capture.detection import without_loops_over_data
 from onnxpert.capture.guards import sizes_named
 from onnxpert.capture.loading import loaded_for_real
@@ -118,6 +119,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(module_paths(recorder, root))
         stack.enter_context(pools_at_once())
+        stack.enter_context(WrittenOut())
         stack.enter_context(FullWindows())
         stack.enter_context(AdaptiveWindows())
         stack.enter_context(OpenLists())
