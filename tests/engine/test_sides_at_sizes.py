@@ -335,3 +335,22 @@ def test_a_size_that_would_be_negative_elsewhere_narrows_nothing(tmp_path: Path)
         given = {"new": torch.randn(new, 2), "old": torch.randn(old, 2)}
         (got,) = session.run(None, {name: value.numpy() for name, value in given.items()})
         np.testing.assert_allclose(Window()(**given).numpy(), got)
+
+
+class Resized(torch.nn.Module):
+    """On one side alone the image has sizes that are rounded."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        height, width = x.shape[-2:]
+        scale = 8 / min(height, width)
+        if scale != 1:
+            x = torch.nn.functional.interpolate(
+                x, size=(round(height * scale), round(width * scale)), mode="bilinear"
+            )
+        return x * 2
+
+
+def test_an_image_is_resized_on_one_side() -> None:
+    shapes = ({2: "height", 3: "width"},)
+    report = onnxpert.diagnose(Resized(), (torch.rand(1, 3, 12, 16),), dynamic_shapes=shapes)
+    assert report.ok, str(report)

@@ -33,7 +33,8 @@ class Target:
 
 def target(op: Emitter, axes: int, output_size: Any, factors: Sequence[Any] | None) -> Target:
     given = [factor for factor in factors or () if factor is not None]
-    wanted = op.out.shape[-axes:] if op.out is not None else output_size
+    # What was asked for is known before what came of it, which may be a symbol of its own.
+    wanted = op.out.shape[-axes:] if op.out is not None and output_size is None else output_size
     return Target(
         tuple(map(concrete, wanted)),
         tuple(map(float, given)) if len(given) == axes else None,
