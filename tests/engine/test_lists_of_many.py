@@ -178,3 +178,43 @@ def test_of_an_empty_list_torch_makes_a_tensor_of_another_dtype() -> None:
     report = onnxpert.diagnose(Model(places), (torch.randn(5, 4),), dynamic_shapes=({0: "n"},))
     (finding,) = [finding for finding in report.findings if finding.rule == "NUM701"]
     assert "another dtype" in finding.message
+
+
+def _halved(x: Tensor) -> tuple[Tensor, list[Tensor]]:
+    details: list[Tensor] = []
+    while x.shape[1] > 1:
+        x = functional.pad(x, (0, x.shape[1] % 2))
+        details.append(x[:, ::2] - x[:, 1::2])
+        x = x[:, ::2] + x[:, 1::2]
+    return x, details
+
+
+def _coarse_first(x: Tensor) -> Tensor:
+    top, details = _halved(x)
+    return torch.cat([top] + details[::-1], 1)  # noqa: RUF005
+
+
+def _neighbours(x: Tensor) -> Tensor:
+    top, details = _halved(x)
+    details.append(top)
+    return torch.cat(details[1:], 1) * 2 if x.shape[1] > 1 else top
+
+
+def _taken_off(x: Tensor) -> Tensor:
+    top, details = _halved(x)
+    details.append(top)
+    first, last = details.pop(0), details.pop() if x.shape[1] > 1 else top
+    return first.sum(1) - last.sum(1)
+
+
+@pytest.mark.parametrize("function", [_coarse_first, _neighbours, _taken_off])
+def test_items_of_several_sizes_are_turned_and_cut(
+    function: Callable[..., Any], tmp_path: Path
+) -> None:
+    model, path = Model(function), tmp_path / "m.onnx"
+    onnxpert.export(model, (torch.randn(3, 8),), path, dynamic_shapes=({0: "b", 1: "d"},))
+    session = onnxruntime.InferenceSession(path)
+    for rows, width in ((2, 1), (1, 2), (2, 5), (4, 16), (2, 29)):
+        x = torch.randn(rows, width)
+        (got,) = session.run(None, {"x": x.numpy()})
+        torch.testing.assert_close(torch.tensor(got), model(x))

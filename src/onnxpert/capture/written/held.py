@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import torch
 
 from onnxpert.capture.written.exits import UnwritableError
+from onnxpert.capture.written.packed import part, piece, turned
 
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _sym: Any = torch  # whose functions of symbols have no types
@@ -164,33 +165,33 @@ class Grown(list[Any]):
         self.take(self[::-1])
 
     def pop(self, place: Any = -1) -> Any:
-        self._even()
         if place not in (0, -1):
             raise UnwritableError("a list is written in the middle")
         item = self[place]
-        self.rows = self.rows[1:] if place == 0 else self.rows[: self.count - 1]
+        self.take(self[1:] if place == 0 else self[: self.count - 1])
         return item
 
     def __getitem__(self, place: Any) -> Any:
-        if self.sizes is not None and not isinstance(place, slice):
-            return self._piece(self.sizes, place)
-        self._even()
         if isinstance(place, slice):
-            if place.step == -1 and place.start is place.stop is None:
-                return self.like(self.rows.flip(0))
-            return self.like(self.rows[place])
+            return self._part(place)
         if isinstance(place, int) and place < 0:
             place = self.count + place
+        if self.sizes is not None:
+            return piece(self.rows, self.sizes, place).movedim(0, self.axis or 0)
         item = torch.select(self.rows, 0, place)
         return item.item() if self.number else item
 
-    def _piece(self, sizes: torch.Tensor, place: Any) -> torch.Tensor:
-        """One of those that differ in size."""
-        at = self.count + place if isinstance(place, int) and place < 0 else place
-        size = torch.select(sizes, 0, at)
-        start: Any = (torch.select(sizes.cumsum(0), 0, at) - size).item()
-        length: Any = size.item()
-        return self.rows.narrow(0, start, length).movedim(0, self.axis or 0)
+    def _part(self, place: slice) -> Grown:
+        is_turned = place.step == -1 and place.start is place.stop is None
+        if self.sizes is None:
+            return self.like(self.rows.flip(0) if is_turned else self.rows[place])
+        if not is_turned and place.step not in (None, 1):
+            raise UnwritableError(
+                "every second of the items of a list that differ in size is taken"
+            )
+        return self.like(
+            *(turned(self.rows, self.sizes) if is_turned else part(self.rows, self.sizes, place))
+        )
 
     def __setitem__(self, place: Any, item: Any) -> None:
         self._even()
