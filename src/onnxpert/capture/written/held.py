@@ -185,13 +185,11 @@ class Grown(list[Any]):
         is_turned = place.step == -1 and place.start is place.stop is None
         if self.sizes is None:
             return self.like(self.rows.flip(0) if is_turned else self.rows[place])
-        if not is_turned and place.step not in (None, 1):
-            raise UnwritableError(
-                "every second of the items of a list that differ in size is taken"
-            )
-        return self.like(
-            *(turned(self.rows, self.sizes) if is_turned else part(self.rows, self.sizes, place))
-        )
+        if is_turned:
+            return self.like(*turned(self.rows, self.sizes))
+        if place.step not in (None, 1):
+            raise UnwritableError("a list whose items differ in size is cut in steps")
+        return self.like(*part(self.rows, self.sizes, place))
 
     def __setitem__(self, place: Any, item: Any) -> None:
         self._even()
@@ -208,7 +206,9 @@ class Grown(list[Any]):
 
     def _even(self) -> None:
         if self.sizes is not None:
-            raise UnwritableError("an item is taken of a list whose items differ in size")
+            raise UnwritableError(
+                "a list whose items differ in size is written in the middle, or has a limit"
+            )
 
     def __len__(self) -> int:
         raise UnwritableError("the length of a list is not known")
