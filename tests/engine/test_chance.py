@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -188,3 +189,21 @@ def test_a_random_model_that_was_not_meant_to_be_is_told_at_once() -> None:
     assert _chance(report) == [Severity.ERROR]
     assert {row.case for row in report.verified} == {"example"}
     assert [finding.rule for finding in report.findings if finding.blocks] == ["NUM702"]
+
+
+TURNS = itertools.count()
+
+
+class Counts(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        noisy = x * torch.rand_like(x)  # drawn
+        return noisy + next(TURNS)
+
+
+def test_of_a_model_that_cannot_be_asked_again_nobody_says_that_it_has_a_seed() -> None:
+    report = onnxpert.diagnose(Counts().eval(), (torch.ones(3),))
+    found = next(one for one in report.findings if one.rule == "NUM702")
+    assert found.location is not None
+    assert found.location.code.endswith("# drawn")
+    assert "same numbers" not in found.message
+    assert "STA305" in {one.rule for one in report.findings}

@@ -103,9 +103,9 @@ class Verified:
         return self.nondeterministic and not meant
 
     @property
-    def seeded(self) -> bool:
-        """Whether the file is off since the model draws the same numbers at every call, by a seed of
-        its own, and the file draws others."""
+    def drawn_apart(self) -> bool:
+        """Whether the file is off since it draws other numbers than a model that is not known to be
+        random: one with a seed of its own, or (`unseeded`) one that no second call can be asked of."""
         chance, found = self.randomness, self.divergence
         if chance is None or found is None or self.nondeterministic:
             return False

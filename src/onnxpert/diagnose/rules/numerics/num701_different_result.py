@@ -57,7 +57,11 @@ def different_result(verified: Verified) -> Iterator[Hit]:
         return
     first = failed[0]
     found = verified.divergence
-    if verified.seeded or verified.sway is not None or (found is not None and found.by_rounding):
+    if (
+        verified.drawn_apart
+        or verified.sway is not None
+        or (found is not None and found.by_rounding)
+    ):
         return  # said of chance, and of the roundings
     if found is None and verified.text is not None:
         yield Hit(

@@ -62,7 +62,15 @@ def random_result(verified: Verified) -> Iterator[Hit]:
             severity=Severity.WARNING,
         )
     place = chance.location if chance is not None else None
-    if verified.seeded:
+    if verified.drawn_apart and verified.unseeded:
+        yield Hit(
+            "the model draws random numbers, and the file draws others",
+            at=place,
+            help="give them as an input, or sample outside of the model: what the model keeps between "
+            "its calls hides whether a seed of its own draws them",
+        )
+        return
+    if verified.drawn_apart:
         yield Hit(
             "the model draws the same numbers at every call, and the file draws others",
             at=place,
