@@ -157,3 +157,26 @@ def test_what_an_example_that_does_not_fit_hides_is_found_too(extra: tuple[Any, 
     report = onnxpert.diagnose(TakesThree(), (torch.randn(3, 3), *extra))
     found = [each.rule for each in report.findings if each.severity == "error"]
     assert found == ["INP104", "OPS501"]
+
+
+class Ignores(nn.Module):
+    def forward(self, x: Tensor, country: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, bytes]:
+        return x + batch["used"], x.numpy().tobytes()
+
+
+def test_an_input_that_nothing_reads_is_told_of_a_model_that_has_a_blocker() -> None:
+    args = (torch.ones(3), torch.ones(2), {"used": torch.ones(3), "unused": torch.ones(1)})
+    report = onnxpert.diagnose(Ignores().eval(), args)
+    assert not report.ok
+    told = [one.message.split()[-1] for one in report.findings if one.rule == "INP114"]
+    assert told == ["country", "batch_unused"]
+
+
+class TakesAll(nn.Module):
+    def forward(self, x: Tensor, **options: Tensor) -> tuple[Tensor, bytes]:
+        return x + sum(options.values()), x.numpy().tobytes()
+
+
+def test_an_input_that_goes_by_another_name_is_not_said_to_be_unread() -> None:
+    report = onnxpert.diagnose(TakesAll().eval(), (torch.ones(3),), kwargs={"scale": torch.ones(3)})
+    assert "INP114" not in {one.rule for one in report.findings}

@@ -12,6 +12,8 @@ from onnxpert.core.types import Location, replace
 
 # Methods that read it as a whole.
 _WHOLE = frozenset(dir({})) | frozenset(dir([]))
+# Functions that read whatever a function holds.
+_NAMES = frozenset({"locals", "vars", "eval", "exec"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -72,15 +74,24 @@ def is_unread(definition: Location | None, path: str) -> bool:
     function = _function(definition)
     if function is None or not _is_written(path):
         return False
+    inside = list(ast.walk(function))
     steps = [node for node in ast.walk(ast.parse(path, mode="eval")) if _step(node) is not None]
-    wanted = (
-        _step(steps[-1]) if steps else None
-    )  # the walk goes inwards: the last is the first step
     root = next(node.id for node in ast.walk(ast.parse(path)) if isinstance(node, ast.Name))
-    above = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
-    names = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == root]
+    read = [each for each in inside if isinstance(each, ast.Name) and not _deletes(each)]
+    given = any(isinstance(each, ast.arg) and each.arg == root for each in inside)
+    if not given or any(name.id in _NAMES for name in read):
+        return False  # `**options`, `locals()`: nothing says by which name it is read
+    names = [name for name in read if name.id == root]
+    if not steps:
+        return not names
+    wanted = _step(steps[-1])  # the walk goes inwards: the last is the first step
+    above = {child: node for node in inside for child in ast.iter_child_nodes(node)}
     taken = [_step(above[name]) for name in names]
     return all(one is not None and one != wanted for one in taken)
+
+
+def _deletes(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Del)
 
 
 def _step(node: ast.AST) -> str | None:

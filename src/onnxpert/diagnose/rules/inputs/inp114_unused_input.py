@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpert.core.surrounding import is_unread
 from onnxpert.core.types import Captured, Hit, InputKind, Severity
 from onnxpert.diagnose.flow import reaches_output
 from onnxpert.diagnose.rule import rule
@@ -50,13 +51,21 @@ def unused_input(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Nothing to repair: the file computes what the model computes.
     """
-    if captured.strategy == "scout":  # behind a stand-in nothing depends on anything
-        return
     users = {entry.name for entry in captured.inputs if entry.kind is InputKind.USER}
     for index, entry in enumerate(captured.inputs):
-        if entry.kind is InputKind.USER and len(users) > 1 and not reaches_output(captured, index):
+        if entry.kind is InputKind.USER and len(users) > 1 and _is_unused(captured, index):
             yield Hit(
                 f"no output depends on the input {entry.name}",
                 at=captured.loaded.source if captured.loaded else None,
                 help=f"leave {entry.name} out, if the file need not take it",
             )
+
+
+def _is_unused(captured: Captured, index: int) -> bool:
+    if captured.strategy != "scout":
+        return not reaches_output(captured, index)
+    # Behind a stand-in nothing depends on anything: only the source tells.
+    loaded, name = captured.loaded, captured.inputs[index].name
+    leaves = loaded.leaves if loaded is not None else ()
+    paths = [leaf.path for leaf in leaves if leaf.name == name]
+    return loaded is not None and any(is_unread(loaded.source, path) for path in paths)
