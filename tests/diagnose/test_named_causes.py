@@ -137,3 +137,27 @@ class Counts(nn.Module):
 def test_a_number_that_is_needed_does_not_make_others_of_the_function_needed() -> None:
     report = onnxpert.diagnose(Counts().eval(), (torch.randn(3, 6),))
     assert marks(report, "CTL405") == {"letter": Severity.ERROR}
+
+
+class Sentence:
+    """No dataclass: nothing says what is in it."""
+
+    def __init__(self, ids: Tensor) -> None:
+        self.ids = ids
+
+
+class Spectrum(nn.Module):
+    def forward(self, sentence: Sentence) -> Tensor:  # taken
+        spectrum = torch.fft.fft(sentence.ids)
+        return spectrum * 2  # given
+
+
+def test_what_is_refused_is_not_said_to_be_in_the_file() -> None:
+    report = onnxpert.diagnose(Spectrum().eval(), (Sentence(torch.ones(4)),))
+    assert marks(report, "INP105") == {"taken": Severity.ERROR}
+    assert marks(report, "INP124") == {}
+
+
+def test_a_complex_output_is_told_where_it_is_returned() -> None:
+    report = onnxpert.diagnose(Spectrum().eval(), (Sentence(torch.ones(4)),))
+    assert marks(report, "DTY901") == {"given": Severity.INFO}

@@ -116,7 +116,8 @@ def _objects(loaded: Loaded, given: Sequence[str]) -> Iterator[Sighting]:
     if at is None or ownership(at.file) != Owner.USER:
         return
     args, kwargs = loaded.rebuild([leaf.value for leaf in loaded.leaves])
-    for name in classes((args, kwargs)):
+    refused = {problem.subject for problem in loaded.problems}  # no file has what is in it
+    for name in [one for one in classes((args, kwargs)) if one not in refused]:
         yield Sighting(Sight.OBJECT, name, at)
     for name in given:
         yield Sighting(Sight.OBJECT, name, returned(at) or at)

@@ -178,7 +178,7 @@ class _Reader:
         kind = type(value)
         known = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
         message = f"the input `{path}` is of type {known}, which cannot be taken apart into tensors"
-        self.problems.append(SpecProblem("unsupported-input", message, _cure(value)))
+        self.problems.append(SpecProblem("unsupported-input", message, _cure(value), kind.__name__))
         return True
 
 

@@ -44,6 +44,7 @@ class SpecProblem:
     kind: str  # "unknown-input" | "bad-axis" | "bad-structure" | "bad-names" | ...
     message: str
     help: str
+    subject: str = ""  # the name of the class that is refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpert.core.surrounding import returned
 from onnxpert.core.types import Captured, Hit, Severity
 from onnxpert.diagnose.flow import boundary
 from onnxpert.diagnose.rule import rule
@@ -51,10 +52,11 @@ def complex_boundary(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Nothing to repair: it is how complex numbers are written.
     """
+    source = captured.loaded.source if captured.loaded else None
     for kind, name, value in boundary(captured):
         if hasattr(value, "is_complex") and value.is_complex():
             yield Hit(
                 f"the {kind} {name} is complex: in the file it is real, with a last dimension of 2",
-                at=captured.loaded.source if captured.loaded else None,
+                at=source if kind == "input" else returned(source),
                 help="use torch.view_as_real in the model to make the pairs visible",
             )
