@@ -161,3 +161,21 @@ def test_what_is_refused_is_not_said_to_be_in_the_file() -> None:
 def test_a_complex_output_is_told_where_it_is_returned() -> None:
     report = onnxpert.diagnose(Spectrum().eval(), (Sentence(torch.ones(4)),))
     assert marks(report, "DTY901") == {"given": Severity.INFO}
+
+
+class Translates(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.both = nn.Transformer(8, 2, 1, 1, 8, batch_first=True)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        mask = torch.triu(torch.full((y.size(1), y.size(1)), float("-inf")), 1)
+        return self.both(x, y, tgt_mask=mask)  # called
+
+
+def test_a_branch_of_a_librarys_is_no_warning_at_the_line_that_calls_it() -> None:
+    args = (torch.randn(2, 5, 8), torch.randn(2, 4, 8))
+    sizes = {"x": {1: "s"}, "y": {1: "t"}}
+    report = onnxpert.diagnose(Translates().eval(), args, dynamic_shapes=sizes)
+    assert report.ok
+    assert marks(report, "CTL409") == {"called": Severity.INFO}

@@ -104,6 +104,11 @@ def location(frames: Sequence[Frame], module: str = "") -> Location | None:
     return replace(place, module=module, calls=tuple(calls)) if module or calls else place
 
 
+def asked_within(frames: Sequence[Frame]) -> bool:
+    """Whether a library runs, and not the line of the user's that is named in its place."""
+    return bool(frames) and is_library(frames[-1][0])
+
+
 def _is_part(frame: Frame) -> bool:
     """Whether it is a branch or a turn, which nobody called but the function that it stands in."""
     return isinstance(frame, Spot) and frame.code.co_qualname.endswith(PART)

@@ -14,7 +14,7 @@ from onnxpert.capture.guards import guards_of
 from onnxpert.capture.reads import conditions_at
 from onnxpert.capture.reasoning import example_sizes
 from onnxpert.capture.recorder import Recorder, new_fake_mode
-from onnxpert.core.source import location
+from onnxpert.core.source import asked_within, location
 from onnxpert.core.types import Branch, Captured, Done, Loaded, Precondition, Read, replace
 
 if TYPE_CHECKING:
@@ -100,8 +100,9 @@ def _branches(items: Sequence[Item]) -> list[Branch]:
     found: list[Branch] = []
     for item in items:
         if isinstance(item, Fork):
-            at = location(item.question.frames, item.question.module)
-            found.append(Branch(str(item.condition), at, item.question.about_data))
+            frames = item.question.frames
+            at, called = location(frames, item.question.module), asked_within(frames)
+            found.append(Branch(str(item.condition), at, item.question.about_data, called))
             found += _branches((*item.yes, *item.no))
         elif isinstance(item, Loop):
             found += _branches(item.body)

@@ -29,7 +29,7 @@ from onnxpert.capture.written.flow import Flow
 from onnxpert.capture.written.lists import WrittenLists
 from onnxpert.capture.written.pages import PageRecorder
 from onnxpert.capture.written.swapping import asker, replacements, running, swapped
-from onnxpert.core.source import location, of_exception
+from onnxpert.core.source import asked_within, location, of_exception
 from onnxpert.core.types import Branch, Captured, Loaded, Unwritten
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,8 @@ def _branches(root: Any) -> Iterator[Branch]:
             condition, frames, about_data = node.meta.pop("asked")
             node.meta["branch"] = number
             number += 1
-            yield Branch(condition, location(frames, node.meta.get("module") or ""), about_data)
+            at = location(frames, node.meta.get("module") or "")
+            yield Branch(condition, at, about_data, asked_within(frames))
 
 
 def _nodes(root: Any) -> Iterator[Any]:

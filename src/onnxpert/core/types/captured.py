@@ -46,6 +46,7 @@ class Branch:
     condition: str
     location: Location | None
     about_data: bool  # else about sizes
+    called: bool = False  # whether a library asks, which is called at the place
 
 
 @dataclass(frozen=True, slots=True)

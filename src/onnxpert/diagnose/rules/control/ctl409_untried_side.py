@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from onnxpert.core.source import Owner, ownership
 from onnxpert.core.statement import begins_loop
-from onnxpert.core.types import Hit, Location, Severity, Verified
+from onnxpert.core.types import Branch, Hit, Severity, Verified
 from onnxpert.diagnose.rule import rule
 
 
@@ -66,12 +66,13 @@ def untried_side(verified: Verified) -> Iterator[Hit]:
             f"no input that was tried takes {missing} of this branch",
             at=taken.branch.location,
             help="give an example that does, or verify the file against one",
-            severity=None if _is_users(taken.branch.location) else Severity.INFO,
+            severity=None if _is_users(taken.branch) else Severity.INFO,
         )
 
 
-def _is_users(at: Location | None) -> bool:
-    return at is None or ownership(at.file) is Owner.USER
+def _is_users(branch: Branch) -> bool:
+    at = branch.location
+    return at is None or (ownership(at.file) is Owner.USER and not branch.called)
 
 
 def _side(no: bool) -> str:
