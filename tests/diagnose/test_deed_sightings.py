@@ -20,6 +20,7 @@ from torch import Tensor, nn
 import onnxpert
 from onnxpert import Severity
 from onnxpert.report import Report
+from tests.diagnose.test_far_causes import marks
 
 LOG = logging.getLogger(__name__)
 
@@ -242,3 +243,31 @@ def test_what_a_forward_asks_of_the_world_is_told_at_its_line(tmp_path: Path) ->
         found = [each for each in report.findings if each.rule == rule]
         assert len(found) == len(wanted), rule
         assert all(each.location and f"# {rule}" in each.location.code for each in found)
+
+
+class Caches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables: dict[int, Tensor] = {}
+        self.mask: Tensor | None = None
+        self.first: Tensor | None = None
+        self.rows: list[Tensor] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = x.shape[0]
+        if n not in self.tables:
+            self.tables[n] = torch.arange(n) / 10  # table
+        if self.mask is None or self.mask.shape[0] != n:
+            self.mask = torch.ones(n).cumsum(0)  # mask
+        if self.first is None:
+            self.first = x.mean()  # data
+        self.rows.append(torch.ones(2))  # grows
+        return x + self.tables[n] + self.mask
+
+
+def test_a_cache_of_what_sizes_decide_is_no_warning() -> None:
+    report = onnxpert.diagnose(Caches().eval(), (torch.ones(4),), dynamic_shapes=({0: "n"},))
+    assert report.ok
+    quiet, loud = Severity.INFO, Severity.WARNING
+    found = {"table": quiet, "mask": quiet, "data": loud, "grows": loud}
+    assert marks(report, "STA302") == found

@@ -41,7 +41,7 @@ def _placed(done: Done, seen: Mapping[str, list[tuple[Frame, ...]]]) -> Iterator
         return
     path = done.what.rpartition(".")[0] if done.deed is Deed.ATTRIBUTE else ""
     for frames in seen[done.what][:_MOST]:
-        yield Done(done.deed, done.what, location(frames, path))
+        yield replace(done, location=location(frames, path), guessed=False)
 
 
 def _lines(

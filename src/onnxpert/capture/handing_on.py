@@ -54,11 +54,14 @@ class HandingOn(ExitStack):
         return f"{path}.{name}" if path else name
 
 
-def marked(done: Iterable[Done], handed_on: Collection[str]) -> tuple[Done, ...]:
-    """What was done, with the attributes told apart that no call leaves to the next."""
+def marked(
+    done: Iterable[Done], handed_on: Collection[str], cached: Collection[str]
+) -> tuple[Done, ...]:
+    """What was done, with the attributes told apart that no call leaves to the next, or that every call
+    would make the same."""
     return tuple(
-        replace(one, handed_on=True)
-        if one.deed is Deed.ATTRIBUTE and one.what in handed_on
+        replace(one, handed_on=one.what in handed_on, cached=one.what in cached)
+        if one.deed is Deed.ATTRIBUTE
         else one
         for one in done
     )

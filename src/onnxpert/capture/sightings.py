@@ -20,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from onnxpert.capture.answering import answered
+from onnxpert.capture.caching import Caching
 from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.entering import tensor_names
 from onnxpert.capture.flat import Flat, classes, fed, fed_copies, owner
@@ -91,7 +92,7 @@ def with_sightings(captured: Captured, blockers: Sequence[Blocker] = ()) -> Capt
         captured,
         reads=(*captured.reads, *reads),
         seen=(*others, *refusals(captured)),
-        done=marked((*captured.done, *done), seen.handed_on),
+        done=marked((*captured.done, *done), seen.handed_on, seen.cached),
         written=(*captured.written, *assigned),
         answer=seen.answer,
     )
@@ -173,13 +174,15 @@ def _watched(loaded: Loaded, whole: Collection[Any]) -> Sights:
         stack.enter_context(_Calls(sights))
         stack.enter_context(Unwritten(module))
         stack.enter_context(_Dispatched(sights))
-        flat = Flat(loaded)
+        flat, caching = Flat(loaded), Caching(module)
         sights.answer = answered(lambda: flat(*values), sights.formats)
         sights.others += _objects(loaded, flat.classes)
-        if deeds.assigned or any(one.sight is Sight.WRITE for one in sights.others):
+        keeps = caching.called() or bool(deeds.assigned)
+        if keeps or any(one.sight is Sight.WRITE for one in sights.others):
             again = stack.enter_context(HandingOn(module, deeds.assigned))
             flat(*sights.entered(loaded))  # `if self.best is None or score > self.best`
             sights.handed_on = again.names
+            sights.cached = caching.names(sights.is_decided)
     sights.written = (*changes.attributes, *deeds.advanced)
     sights.done = deeds.done(changes.attributes, changes.owners)
     if sights.done or sights.written or any(one.sight is Sight.WRITE for one in sights.others):
@@ -196,6 +199,7 @@ class Sights:
         self.done: tuple[Done, ...] = ()
         self.written: tuple[str, ...] = ()
         self.handed_on: frozenset[str] = frozenset()  # of these, what no call leaves to the next
+        self.cached: frozenset[str] = frozenset()  # ... what is made of sizes, and kept
         self.answer: Answer | None = None
         self.formats: set[torch.dtype] = set()  # floating ones
         self.sizes = OpenSizes()

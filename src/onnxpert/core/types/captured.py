@@ -167,6 +167,7 @@ class Done:
     location: Location | None
     guessed: bool = False  # read from the source: nobody saw it happen there
     handed_on: bool = False  # of an attribute: each call writes it, and reads it after that
+    cached: bool = False  # ... made of sizes alone, and kept
 
 
 @dataclass(frozen=True, slots=True)

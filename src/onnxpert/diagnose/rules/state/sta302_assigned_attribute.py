@@ -19,7 +19,8 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
     ## Why it matters
     The assignment is Python and is not in the file. If a later call reads it, the file differs
     from the model; the proof calls the model twice to find out. Where every call assigns it before
-    it reads it, as layers do that take a mean off and put it back, it is only information.
+    it reads it, as layers do that take a mean off and put it back, it is only information;
+    and so is a cache of what sizes decide.
 
     ## Example
     ```python
@@ -70,16 +71,18 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
             at = kept.location or source
             # A library's caches are nothing for its users to do about; that they matter is an error.
             # What one line is warned of need not be said of the others that do the same.
-            is_quiet = kept.handed_on or (at is not None and is_library(at.file)) or count > 0
+            is_quiet = kept.handed_on or kept.cached or count > 0
+            is_quiet = is_quiet or (at is not None and is_library(at.file))
             yield Hit(
                 f"forward assigns {holder}.{attribute}, and the file leaves that out",
                 at=at,
-                help=_HANDED_ON if kept.handed_on else _KEPT,
+                help=_CACHED if kept.cached else _HANDED_ON if kept.handed_on else _KEPT,
                 severity=Severity.INFO if is_quiet else None,
             )
 
 
 _KEPT = "return it as an output if it is a result; nothing to do if it is a cache"
+_CACHED = "nothing to do: it is made of sizes and weights, and the file makes it at every call"
 _HANDED_ON = (
     "nothing to do if only forward reads it, which assigns it first; else return it as an output"
 )
