@@ -15,7 +15,7 @@ from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from onnxpert.capture.alike import LIKE
 from onnxpert.capture.drawn import DRAWN
-from onnxpert.capture.open_sizes.broadcasting import broadcast
+from onnxpert.capture.open_sizes.broadcasting import broadcast, expanded, expanded_as
 from onnxpert.capture.open_sizes.cutting import cut
 from onnxpert.capture.open_sizes.packed import PACKED
 from onnxpert.capture.open_sizes.squeezing import squeezed, squeezed_dim, squeezed_dims
@@ -347,6 +347,9 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.lu_unpack.default: _lu_unpack,
     aten.fill_diagonal_.default: _diagonal_filled,
     aten.affine_grid_generator.default: _affine_grid,
+    aten.expand.default: expanded,
+    aten.expand_as.default: expanded_as,
+    aten.broadcast_to.default: expanded,
     aten.slice.Tensor: cut,
     aten.squeeze.default: squeezed,
     aten.squeeze.dim: squeezed_dim,

@@ -17,6 +17,7 @@ from onnxpert.core.types import (
     Loaded,
     Location,
     Lowered,
+    Merged,
     Severity,
     Verdict,
     Verified,
@@ -24,6 +25,7 @@ from onnxpert.core.types import (
 )
 from onnxpert.diagnose import catalogue as rules
 from onnxpert.diagnose import diagnose
+from onnxpert.engine.merging import broadcast
 from onnxpert.engine.offers import (
     asked_for,
     doubted,
@@ -44,7 +46,13 @@ _OF_A_GRAPH = (Captured, Lowered, Fitting, Checked, Verified, Crossed)
 
 
 def after_a_proof(
-    walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
+    walk: Walk,
+    loaded: Loaded,
+    lowered: Lowered,
+    verified: Verified,
+    crossed: Sequence[Crossed],
+    *,
+    met: Sequence[Merged] = (),
 ) -> Loaded | None:
     """The model to try again with, if what the proof showed leads to a better one.
 
@@ -64,6 +72,12 @@ def after_a_proof(
     if closer is not None:
         _forget_graph(walk)
         return closer
+    if verified.proven and not crossed and not walk.contents_itself:
+        apart = broadcast(loaded, met)
+        if apart is not None:
+            walk.proven = loaded
+            _forget_graph(walk)
+            return apart
     return _with_fewer_sizes(walk, loaded, lowered, verified, crossed)
 
 
@@ -215,6 +229,7 @@ def as_proven(walk: Walk) -> Loaded | None:
         return None
     loaded, walk.proven, walk.contents_itself = walk.proven, None, True
     _forget_graph(walk)
+    walk.findings = [finding for finding in walk.findings if not finding.blocks]  # there was none
     return loaded
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onnxpert.capture.flat import Flat, fed, owner
@@ -15,38 +15,86 @@ from onnxpert.core.types import (
     Captured,
     Crossed,
     Guard,
+    InputLeaf,
     Loaded,
     Lowered,
+    Merged,
     Row,
     Symbol,
     Verdict,
+    replace,
 )
 
 Source = tuple[str, int]  # input, axis
 
 
-def merged(captured: object, loaded: Loaded, lowered: Lowered) -> Iterator[Crossed]:
-    """Each two that the model itself lets differ: there the file does not follow it."""
+def merged(captured: object, loaded: Loaded, lowered: Lowered) -> list[Merged]:
+    """Each two of them, with what the model says to one that is longer, or else one that is 1."""
     if not isinstance(captured, Captured) or not callable(loaded.module):
-        return
+        return []
+    found = []
     for symbol in lowered.symbols:
         groups = _groups(loaded, symbol)
-        for one, other in itertools.combinations(groups, 2):
-            size = max(symbol.example, 2)
-            sizes = dict.fromkeys(symbol.sources, size)
-            sizes.update(dict.fromkeys(groups[other], size + 1))
-            if _runs(loaded, sizes):
-                guard = _guard(captured, groups[one][0], groups[other][0])
-                told = Guard(f"{one} == {other}", (symbol.name,), guard.location if guard else None)
-                row = Row(
-                    f"{one}={size}, {other}={size + 1}",
-                    "",
-                    {one: size, other: size + 1},
-                    Verdict.FAIL,
-                    detail="the file has one size for both",
-                )
-                boundary = Boundary({}, told, assumed=guard.expr if guard else "")
-                yield Crossed(boundary, row, told.expr)
+        for pair in itertools.combinations(groups, 2):
+            guard = _guard(captured, *(groups[name][0] for name in pair))
+            sizes, refusal = _apart(loaded, symbol, groups, pair)
+            place = guard.location if guard is not None else None
+            assumed = guard.expr if guard is not None else ""
+            found.append(Merged(pair, symbol.name, sizes, refusal, place, assumed))
+    return found
+
+
+def crossing(one: Merged) -> Crossed | None:
+    """The failure that two sizes are which the model lets differ as they like."""
+    if one.refusal or 1 in one.sizes.values():
+        return None
+    first, second = one.names
+    told = Guard(f"{first} == {second}", (one.kept,), one.location)
+    case = ", ".join(f"{name}={size}" for name, size in one.sizes.items())
+    detail = "the file has one size for both"
+    row = Row(case, "", one.sizes, Verdict.FAIL, detail=detail)
+    return Crossed(Boundary({}, told, assumed=one.assumed), row, told.expr)
+
+
+def broadcast(loaded: Loaded, found: Sequence[Merged]) -> Loaded | None:
+    """The model with an example in which one is 1, where it takes that: then the capture is told that
+    the two differ. The user's own example is one of those that the file has to be right at."""
+    for one in found:
+        if one.refusal or 1 not in one.sizes.values():
+            continue
+        named = {
+            (leaf.name, axis): spec
+            for leaf in loaded.leaves
+            for axis, spec in leaf.dims
+            if spec.name in one.names
+        }
+        if any((spec.scale, spec.offset) != (1, 0) for spec in named.values()):
+            continue
+        sizes = {place: one.sizes[spec.name] for place, spec in named.items()}
+        leaves = tuple(replace(leaf, value=_resized(leaf, sizes)) for leaf in loaded.leaves)
+        args, kwargs = loaded.rebuild([leaf.value for leaf in leaves])
+        own = tuple(leaf.value for leaf in loaded.leaves)
+        examples = (*loaded.examples, own)
+        return replace(loaded, leaves=leaves, args=args, kwargs=kwargs, examples=examples)  # type: ignore[no-any-return]
+    return None
+
+
+def _apart(
+    loaded: Loaded, symbol: Symbol, groups: Mapping[str, list[Source]], pair: tuple[str, str]
+) -> tuple[Mapping[str, int], str]:
+    """Two sizes that differ and that the model takes, or what it says to the first that it does not."""
+    one, other = pair
+    size = max(symbol.example, 2)
+    said = ""
+    for way in ({one: size, other: size + 1}, {one: size, other: 1}, {one: 1, other: size}):
+        sizes = dict.fromkeys(symbol.sources, size)
+        for name, length in way.items():
+            sizes.update(dict.fromkeys(groups[name], length))
+        refusal = _refusal(loaded, sizes)
+        if not refusal:
+            return way, ""
+        said = said or refusal
+    return {one: size, other: size + 1}, said
 
 
 def _groups(loaded: Loaded, symbol: Symbol) -> dict[str, list[Source]]:
@@ -60,25 +108,30 @@ def _groups(loaded: Loaded, symbol: Symbol) -> dict[str, list[Source]]:
     return found
 
 
-def _runs(loaded: Loaded, sizes: Mapping[Source, int]) -> bool:
-    """Whether the user's model takes its example at these sizes."""
+def _refusal(loaded: Loaded, sizes: Mapping[Source, int]) -> str:
+    """What the user's model says to its example at these sizes; nothing where it takes it."""
     import torch
 
-    values = []
-    for leaf in fed(loaded):
-        value = copy.deepcopy(leaf.value)
-        for (name, axis), size in sizes.items():
-            if name == leaf.name and value.shape[axis]:
-                value = value.index_select(axis, torch.arange(size) % value.shape[axis])
-        values.append(value)
+    values = [_resized(leaf, sizes) for leaf in fed(loaded)]
     call: Any = Flat(loaded)
     with untouched(owner(loaded.module), buffers=True), warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         try:
             call(*values)
-        except Exception:  # what a model refuses, its file need not take
-            return False
-    return True
+        except Exception as error:  # what a model refuses, its file need not take
+            return f"{type(error).__name__}: {error}".strip().splitlines()[0]
+    return ""
+
+
+def _resized(leaf: InputLeaf, sizes: Mapping[Source, int]) -> Any:
+    """The example's own values, as often as it takes."""
+    import torch
+
+    value = copy.deepcopy(leaf.value)
+    for (name, axis), size in sizes.items():
+        if name == leaf.name and value.shape[axis]:
+            value = value.index_select(axis, torch.arange(size) % value.shape[axis])
+    return value
 
 
 def _guard(captured: Captured, *sources: Source) -> Guard | None:

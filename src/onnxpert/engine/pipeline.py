@@ -56,7 +56,7 @@ from onnxpert.engine.fitting import (
 )
 from onnxpert.engine.foreign import foreign, stuck_functions, valueless
 from onnxpert.engine.installation import misfits
-from onnxpert.engine.merging import merged
+from onnxpert.engine.merging import crossing, merged
 from onnxpert.engine.offers import crossings
 from onnxpert.engine.picture import drawn, read
 from onnxpert.engine.places import place_named, place_of_difference
@@ -354,8 +354,9 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
     A failure beyond a boundary has a line of its own: the one that asked about the size."""
     if verified.unseeded and _place_of(walk, Deed.CHANCE) is not None:
         verified = replace(verified, stateful=False, nondeterministic=True)
-    crossed = [*crossings(lowered, verified), *merged(walk.captured, loaded, lowered)]
-    better = after_a_proof(walk, loaded, lowered, verified, crossed)
+    met = merged(walk.captured, loaded, lowered)
+    crossed = [*crossings(lowered, verified), *filter(None, map(crossing, met))]
+    better = after_a_proof(walk, loaded, lowered, verified, crossed, met=met)
     if better is not None:
         return better
     if not verified.proven and not crossed and _example_refused(verified):
@@ -377,7 +378,7 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
         place = _place_of(walk, Deed.CHANCE)
     walk.learn(replace(rest, location=place, text=_text(walk)))
     if not crossed:
-        for limit in limits(loaded, lowered, verified):
+        for limit in (*met, *limits(loaded, lowered, verified)):
             walk.learn(limit)
     return None
 

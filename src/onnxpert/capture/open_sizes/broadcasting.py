@@ -44,6 +44,34 @@ def broadcast(func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
     return func(*spread(args), **{key: spread(value) for key, value in kwargs.items()})
 
 
+def expanded(input: torch.Tensor, size: Sequence[Any], **_: Any) -> Any:
+    """What is expanded is as long as was asked for, where its own size is 1 in the example."""
+    ones = _ones([input])
+    added = len(size) - input.dim()
+    if not ones or added < 0:
+        return NotImplemented
+    own = [1] * added + list(input.shape)
+    wanted = [have if _is_kept(want) else want for have, want in zip(own, size, strict=True)]
+    met = [
+        isinstance(have, torch.SymInt) and str(have) != str(want) and _is_met([have, want], ones)
+        for have, want in zip(own, wanted, strict=True)
+    ]
+    if not any(met):
+        return NotImplemented
+    for have, want, here in zip(own, wanted, met, strict=True):
+        if not here and have != 1 and have != want:  # noqa: PLR1714  asked of torch, as above
+            return NotImplemented
+    return input.new_empty(wanted)
+
+
+def expanded_as(input: torch.Tensor, other: torch.Tensor) -> Any:
+    return expanded(input, other.shape)
+
+
+def _is_kept(want: Any) -> bool:
+    return type(want) is int and want == -1
+
+
 def _ones(given: Sequence[torch.Tensor]) -> Mapping[Any, int]:
     """The sizes that are 1 in the example and that the user wants to vary."""
     for tensor in given:

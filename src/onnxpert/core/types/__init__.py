@@ -48,7 +48,7 @@ from onnxpert.core.types.lowered import (
 from onnxpert.core.types.quantised import Accuracy, Kept, Quantised, QuantisedLayer
 from onnxpert.core.types.request import Misfit, Plan, Request, Stop, Stopped, Tree
 from onnxpert.core.types.saved import Filling, Pointed, Saved, Unfilled, Unlike
-from onnxpert.core.types.sizes import Bounded, Crossed, Related, Tied, Withdrawn
+from onnxpert.core.types.sizes import Bounded, Crossed, Merged, Related, Tied, Withdrawn
 from onnxpert.core.types.verified import (
     Chance,
     Choice,
@@ -97,6 +97,7 @@ __all__ = [
     "Loaded",
     "Location",
     "Lowered",
+    "Merged",
     "Misfit",
     "Narrowed",
     "OlderForm",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from onnxpert.core.types.findings import Location
@@ -25,6 +26,18 @@ class Tied:
     first: Symbol
     second: Symbol
     row: Row  # the proof that they cannot differ
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Two dimensions that have a name each with the user and that are one size in the file."""
+
+    names: tuple[str, str]  # with the user
+    kept: str  # with the file
+    sizes: Mapping[str, int]  # at which the model was called with one unlike the other
+    refusal: str  # what it said then; empty: it runs
+    location: Location | None = None  # the line that made them one
+    assumed: str = ""  # the same as the capture has it
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,80 @@
+"""Two dimensions that have a name each and are of one length in the example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnxruntime
+import pytest
+import torch
+from torch import Tensor
+
+import onnxpert
+
+R = torch.randn
+APART = ({0: "a"}, {0: "b"})
+
+
+class Product(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x * y
+
+
+class Doubled(torch.nn.Module):
+    """At b = 1 another side of the branch, which the file of one size would not have."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        if y.shape[0] != x.shape[0]:
+            y = y.expand(x.shape[0], -1) * 2
+        return x * y
+
+
+class Expanded(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y.expand_as(x) + torch.broadcast_to(y, x.shape)
+
+
+class Joined(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.cat([x, y], 1)
+
+
+class Multiplied(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x @ y.mT
+
+
+@pytest.mark.parametrize("rows", [3, 1])
+@pytest.mark.parametrize("kind", [Product, Doubled, Expanded])
+def test_one_that_may_be_1_stays_a_size_of_its_own(
+    kind: type[torch.nn.Module], rows: int, tmp_path: Path
+) -> None:
+    model, file = kind().eval(), tmp_path / "m.onnx"
+    report = onnxpert.export(model, (R(3, 4), R(rows, 4)), file, dynamic_shapes=APART)
+    assert not {"SHP204", "SHP207"} & {finding.rule for finding in report.findings}
+    session = onnxruntime.InferenceSession(file)
+    names = [each.name for each in session.get_inputs()]
+    assert [each.shape[0] for each in session.get_inputs()] == ["a", "b"]
+    for long, short in ((3, 3), (5, 1), (1, 1), (7, 7)):
+        given = (R(long, 4), R(short, 4))
+        (got,) = session.run(
+            None, {name: each.numpy() for name, each in zip(names, given, strict=True)}
+        )
+        torch.testing.assert_close(torch.from_numpy(got), model(*given))
+
+
+def test_those_that_the_model_needs_to_be_equal_are_told() -> None:
+    report = onnxpert.diagnose(Joined().eval(), (R(3, 4), R(3, 4)), dynamic_shapes=APART)
+    (found,) = [finding for finding in report.findings if finding.rule == "SHP207"]
+    assert found.severity is onnxpert.Severity.INFO
+    assert found.message == "a and b have to be equal and are both named a in the file"
+    assert "Sizes of tensors must match" in found.notes[0]
+
+
+def test_one_that_the_file_does_not_take_to_be_1_is_a_warning() -> None:
+    given = (R(3, 4, 4), R(3, 4, 4))
+    report = onnxpert.diagnose(Multiplied().eval(), given, dynamic_shapes=APART)
+    (found,) = [finding for finding in report.findings if finding.rule == "SHP207"]
+    assert found.severity is onnxpert.Severity.WARNING
+    assert "the model runs at a=3, b=1 too" in found.message
+    assert report.ok
