@@ -168,3 +168,21 @@ def test_a_scan_of_dictionaries_is_compared(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     shapes = ({0: torch.export.Dim("rows", max=64)},)
     assert onnxpert.export(Scanned(), (torch.randn(4, 4),), path, dynamic_shapes=shapes).verified
+
+
+class TakenApart(nn.Module):
+    """An operator that torch takes apart, behind a loop and numbers that a capture left open."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        total = torch.zeros(4)
+        for row in range(x.shape[0]):
+            total = total + x[row]
+        if torch.masked_select(x, x > 0).numel() > 3:
+            total = total.clamp(-5, 5)
+        return total, torch.quantile(total, 0.5, interpolation="nearest")
+
+
+def test_an_operator_is_taken_apart_behind_what_a_capture_left_open(tmp_path: Path) -> None:
+    path = tmp_path / "apart.onnx"
+    assert exported(TakenApart(), path).ok
+    assert_same(TakenApart(), path, [torch.randn(4, 4), torch.ones(7, 4)])

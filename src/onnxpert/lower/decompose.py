@@ -1,6 +1,7 @@
 """One operator taken apart by torch itself, when there is no lowering for the whole of it.
 
-`make_fx` is semi-public and `auto_functionalize` torch's own; this use was tried on 2.13 and 2.15."""
+`make_fx` is semi-public, `auto_functionalize` and `pending_fresh_unbacked_symbols` torch's own; this use was
+tried on 2.13 and 2.15."""
 
 from __future__ import annotations
 
@@ -53,6 +54,10 @@ def decompose(
 
     from torch._dispatch.python import enable_python_dispatcher
 
+    # What the capture left open is none of this call's: torch looks for it in the first result it meets.
+    environment = getattr(mode, "shape_env", None)
+    if environment is not None:
+        environment.pending_fresh_unbacked_symbols.clear()
     # Before dispatch torch keeps larger operators whole, which suits our lowerings; but what is
     # composite through and through is only taken apart behind it.
     for pre_dispatch in (True, False):
