@@ -92,7 +92,10 @@ class Frugal(ShapeEnv):
         return guard if expr is guard.expr else guard._replace(expr=expr)
 
     def settled(self, expr: Expr) -> bool | None:
-        """The answer to whether a size is what it is defined to be; None to all else."""
+        """The answer to whether a size is what it is defined to be, and to what is no question any more,
+        as most that torch asks is not; None to all else."""
+        if expr is sympy.true or expr is sympy.false:
+            return bool(expr)
         if not self.definitions or not isinstance(expr, sympy.Eq | sympy.Ne):
             return None
         sides = {self.definitions.get(side, side) for side in (expr.lhs, expr.rhs)}

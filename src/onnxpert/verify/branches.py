@@ -9,6 +9,7 @@ import math
 import operator
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
 import sympy
@@ -83,14 +84,14 @@ class Sides:
         self._captured = captured
         self.branching = _branches(captured)
         by_data = any(branch.about_data for branch in captured.branches)
-        self._by_values = by_data or bool(_counted_in(captured) - _left_by_branches(captured))
+        self.by_values = by_data or bool(_counted_in(captured) - _left_by_branches(captured))
         self.seen: Taken = set()
         self._elsewhere: Taken = set()  # at other sizes than the example's
         self._ends = False  # whether some input came to the end of the graph
 
     def note(self, leaves: Mapping[str, Any], *, resized: bool = False) -> bool:
         """Whether these inputs take a side that none before did."""
-        taken = self._taken(leaves)
+        taken = self.taken(leaves)
         new = taken - self.seen
         self.seen |= new
         if resized:
@@ -115,12 +116,13 @@ class Sides:
     def _of_branches(self) -> Taken:
         return {one for one in self.seen if isinstance(one[0], int)}
 
-    def _taken(self, leaves: Mapping[str, Any]) -> Taken:
+    def taken(self, leaves: Mapping[str, Any]) -> Taken:
+        """The sides that these inputs take."""
         given = [
             _real(leaves[entry.name]) if entry.kind is InputKind.USER else entry.tensor
             for entry in self._captured.inputs
         ]
-        if not self._by_values:
+        if not self.by_values:
             look = _Walk()
             if look.told_by_sizes(self._captured.root, given):
                 return look.taken
@@ -153,11 +155,11 @@ class Sides:
         names = {name for name, _ in self.seen if isinstance(name, str)}
         return all((name, 0) in self.seen and (name, _MANY) in self.seen for name in names)
 
-    def report(self) -> tuple[BranchTaken, ...]:
-        """Each branch of the source once, wherever the graph has it."""
+    def report(self, without: AbstractSet[Any] = frozenset()) -> tuple[BranchTaken, ...]:
+        """Each branch of the source once, wherever the graph has it, but for what was in vain."""
         found: dict[Any, tuple[Branch, set[bool]]] = {}
         for number, branch in enumerate(self._captured.branches):
-            sides = {bool(side) for at, side in self.seen if at == number}
+            sides = {bool(side) for at, side in self.seen - without if at == number}
             found.setdefault(branch.location or number, (branch, set()))[1].update(sides)
         return tuple(BranchTaken(b, True in sides, False in sides) for b, sides in found.values())
 

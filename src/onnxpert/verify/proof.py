@@ -154,7 +154,7 @@ class _Proof:
             character = self.reference.examine(leaves, self.answer)
             took = character.seconds
             if self.sides is not None:  # it may loop for as long as the data say
-                self.reference.patience = 2 + 40 * took
+                self.reference.patience = self.sides.patience(first, took)
         except RefusedError as refusal:
             return Verified((_refused(first, str(refusal)),))
         distant = [cases.far(self.inputs, name, took) for name in self.far]
@@ -259,6 +259,8 @@ class _Proof:
                 continue
             tally.attempts += 1
             leaves = self.inputs.build(case, self.seed)
+            if self.sides is not None:
+                self.reference.patience = self.sides.patience(case, tally.character.seconds)
             try:
                 outputs = self.reference.call(leaves)
                 tally.character = self._chance(tally.character, leaves, outputs)
@@ -269,9 +271,14 @@ class _Proof:
             except RefusedError as refusal:
                 tally.refused.add(case.name)
                 refusals.append(_refused(case, str(refusal)))
+                if self.sides is not None and isinstance(refusal.__cause__, TimeoutError):
+                    self.sides.unended.append(case)
+                    if not self.sides.by_values:  # at these sizes no values come to an end
+                        break
                 continue
             if self.sides is not None and self.sides.branching:
                 self.sides.note(case, leaves)
+                self.sides.compared.append(case)
             tally.compared.add(case.name)
             tally.done += 1
             return rows + refusals[:1]

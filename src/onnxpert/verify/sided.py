@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,9 @@ from onnxpert.verify.branches import Sides, further, further_across
 from onnxpert.verify.inputs import Case, Inputs
 
 _MOST_TURNED = 6  # cases that take sides of their own, at other sizes too
+_LONGEST = 2.0  # seconds that a call may take, beside so many times what the example takes
+_TIMES_AS_LONG = 40
+_LONGEST_AT_LARGE_SIZES = 10.0
 _ACROSS_SECONDS = 0.02  # of the model's, in cases that take a side where an assumption is broken
 
 
@@ -28,13 +32,39 @@ class SidedCases:
     _noted: set[str] = field(
         default_factory=set
     )  # cases of which it is known which sides they take
+    compared: list[Case] = field(default_factory=list)
+    unended: list[Case] = field(default_factory=list)  # that the model was not waited for
 
     @property
     def branching(self) -> bool:
         return self.sides.branching
 
+    @property
+    def by_values(self) -> bool:
+        return self.sides.by_values
+
     def report(self) -> tuple[BranchTaken, ...]:
-        return self.sides.report()
+        """The sides that were compared: what a model did not come back from was not."""
+        in_vain = set[Any]().union(*map(self._taken, self.unended))
+        for case in self.compared if in_vain else ():
+            in_vain -= self._taken(case)
+        return self.sides.report(in_vain)
+
+    def _taken(self, case: Case) -> set[Any]:
+        names = [leaf.name for leaf in self.inputs.loaded.leaves]
+        return self.sides.taken(dict(zip(names, self.inputs.build(case, self.seed), strict=True)))
+
+    def patience(self, case: Case, took: float) -> float:
+        """The seconds that a call may take, where the example took so many. Where sizes alone say how
+        long a model loops, what is larger may take as much longer."""
+        usual = _LONGEST + _TIMES_AS_LONG * took
+        if self.by_values:
+            return usual
+        example = self.inputs.example
+        grown = math.prod(
+            max(size / max(example.get(name, size), 1), 1) for name, size in case.sizes.items()
+        )
+        return max(usual, min(grown * usual, _LONGEST_AT_LARGE_SIZES))
 
     def here(self, tried: Iterable[Case]) -> list[cases.Wish]:
         """What takes the sides that those cases do not."""

@@ -1,0 +1,68 @@
+"""How long a model is waited for at other sizes, told by a clock that counts the calls of torch's."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+from onnxpert.verify import patience
+from onnxpert.verify.reference import Output, Reference
+
+_SECONDS_A_CALL = 0.05
+
+
+class LongFromAHundredOn(nn.Module):
+    def __init__(self, calls: int) -> None:
+        super().__init__()
+        self.calls = calls
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[0] > 100:
+            for _ in range(self.calls):
+                x = x + 1
+        return x * 2
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
+    """How often the model was asked at each size."""
+    ticks = itertools.count()
+    clock = SimpleNamespace(thread_time=lambda: next(ticks) * _SECONDS_A_CALL)
+    monkeypatch.setattr(patience, "time", clock)
+    counts: Counter[int] = Counter()
+    plain = Reference.call
+
+    def call(self: Reference, leaves: Sequence[Any]) -> tuple[Output, ...]:
+        counts[len(leaves[0])] += 1
+        return plain(self, leaves)
+
+    monkeypatch.setattr(Reference, "call", call)
+    return counts
+
+
+def verdicts(calls: int, path: Path) -> tuple[set[str], set[str]]:
+    model, x = LongFromAHundredOn(calls).eval(), torch.randn(5)
+    report = onnxpert.export(model, (x,), path, dynamic_shapes={"x": {0: "n"}})
+    found = {row.verdict.name for row in report.verified if row.sizes["n"] == 101}
+    return found, {finding.rule for finding in report.findings}
+
+
+def test_what_is_larger_may_take_as_much_longer(called: Counter[int], tmp_path: Path) -> None:
+    assert verdicts(80, tmp_path / "m.onnx") == ({"PASS"}, {"CTL406"})
+
+
+def test_what_no_sizes_end_is_not_tried_with_other_values(
+    called: Counter[int], tmp_path: Path
+) -> None:
+    # The side is in the file, and nothing was compared there.
+    assert verdicts(300, tmp_path / "m.onnx") == ({"REFUSED"}, {"CTL406", "CTL409"})
+    assert called[101] == 1
