@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from onnxpert.capture import capture
+from onnxpert.capture.scouting import survey
+from onnxpert.capture.scouting.scout import Scout
 from onnxpert.core.types import Asked, CaptureFailed, Request
 from onnxpert.load import load
 
@@ -243,3 +245,35 @@ def test_gradients_in_the_forward_do_not_hide_what_follows() -> None:
             return slope + torch.from_numpy(numpy.unwrap(slope.numpy()))  # numpy
 
     assert everything_is_marked(Differentiates(), torch.ones(3))
+
+
+class Halves(nn.Module):
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.length = length
+
+    def forward(self, rows: Tensor) -> Tensor:
+        kept = []
+        while rows.numel() > 0:  # loop
+            kept.append(rows[0])
+            rows = rows[1:][rows[1:] >= 0]
+        found = torch.stack(kept)[: self.length].view(self.length)
+        return found + torch.from_numpy(numpy.unwrap(found.numpy()))  # numpy
+
+
+@pytest.mark.parametrize(("length", "runs"), [(4, 1), (40, 2)])
+def test_a_loop_is_left_after_a_few_turns_unless_that_is_why_something_fails(
+    length: int, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Scout] = []
+
+    def make(*given: Any) -> Scout:
+        made.append(Scout(*given))
+        return made[-1]
+
+    monkeypatch.setattr(survey, "Scout", make)
+    found = survey.scout(load(Request(Halves(length).eval(), (torch.arange(40.0),))))
+    places = {one.location: one.asked for one in found.blockers if one.location is not None}
+    lines = {at.code.rpartition("# ")[2]: asked for at, asked in places.items()}
+    assert lines == {"loop": Asked.LOOP, "numpy": Asked.NUMPY}
+    assert len(made) == runs

@@ -26,6 +26,7 @@ from onnxpert.capture.forking.truths import TRUTHS
 from onnxpert.capture.reads import condition
 from onnxpert.capture.recorder import UnseenTensorError
 from onnxpert.capture.scouting.doubles import SYMBOLS, Doubles
+from onnxpert.capture.scouting.hurrying import HurriedError, Hurry
 from onnxpert.capture.scouting.knowing import Number, knowing_mode
 from onnxpert.capture.scouting.leaving import leaving
 from onnxpert.capture.scouting.stumbling import (
@@ -74,6 +75,7 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         self.implied: list[Blocker] = []  # what operators asked
         self.answers: dict[tuple[str, int], set[bool]] = {}  # line of a branch -> which way it went
         self.turned: Mapping[tuple[str, int], bool] = {}  # lines, and what they are answered first
+        self.hurry = Hurry()
         self._calls: list[str] = []  # the functions of torch's that are running
         self._dispatched = 0
         self._wanted = 0  # how many numbers the operators asked for
@@ -122,7 +124,7 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         if line in self.turned and line not in self.answers:
             value = sympy.true if self.turned[line] else sympy.false
         self.answers.setdefault(line, set()).add(value == sympy.true)
-        return value
+        return sympy.false if value == sympy.true and self.hurry.leaves(place) else value
 
     def other_sides(self) -> dict[tuple[str, int], bool]:
         """The answers that lines did not have which had but one, and that would lead elsewhere."""
@@ -194,12 +196,16 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
             with self._dispatching():
                 out = super().__torch_dispatch__(func, types, args, kwargs)
         except Exception as error:
+            # Behind a loop that was left, an error is the model's own if real tensors know nothing of it.
+            real = self._run(func, args, kwargs, error) if self.hurry.left else _MISSING
             follows = any(is_odd(self._real.get(id(each))) for each in tensors((args, kwargs)))
             # torch.export knows how to follow the former; the latter is told of what made it.
             if not isinstance(func, HigherOrderOperator) and not follows:
                 wants = isinstance(error, GuardOnDataDependentSymNode)  # `tensor_split(x, n)`
                 self._stopped(error, Asked.NUMBER if wants else Asked.CALL)
-            return self.stand_in(self._run(func, args, kwargs, error))
+            if real is _MISSING:
+                real = self._run(func, args, kwargs, error)
+            return self.stand_in(real)
         mixed = self._wanted > wanted and all(id(each) in self._real for each in tensors(args))
         if mixed or any(is_odd(each) for each in tensors(out)):
             # Made of a number here and of a symbol there, it may be anything; of a sparse one a
@@ -281,6 +287,8 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
                     return self._outside(plain, module, args, kwargs)
                 return plain(module, *args, **kwargs)
             except Exception as error:
+                if self.hurry.left:
+                    raise HurriedError from error
                 at = of_exception(error, self.modules[-1])
                 self.take_back(mark)
                 for table in before:  # `self.rows.append(x.item())`: no symbol is left in it

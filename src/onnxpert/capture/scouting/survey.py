@@ -16,6 +16,7 @@ from onnxpert.capture.kinds import own_types
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.reads import condition, texts_at
 from onnxpert.capture.recorder import Recorder
+from onnxpert.capture.scouting.hurrying import HurriedError
 from onnxpert.capture.scouting.scout import Scout
 from onnxpert.capture.scouting.stumbling import is_at, is_read_at, same
 from onnxpert.capture.scouting.witness import densely
@@ -93,10 +94,11 @@ def _run(
     turned: Mapping[tuple[str, int], bool],
 ) -> tuple[Scout | None, Captured | None]:
     made: list[Scout] = []
+    patient = False
 
     def make(_: FakeTensorMode, *rest: Any) -> Scout:
         made.append(Scout(*rest))
-        made[0].turned = turned
+        made[0].turned, made[0].hurry.patient = turned, patient
         return made[0]
 
     @contextmanager
@@ -113,6 +115,9 @@ def _run(
                 try:
                     with untouched(root, buffers=True, code=False):
                         captured = record(loaded, "scout", watching, make)
+                except HurriedError:
+                    patient = True
+                    continue
                 except SizeTakenError:  # a number that can stay a symbol, as in any capture
                     continue
                 break

@@ -62,6 +62,8 @@ def too_many_paths(failed: CaptureFailed) -> Iterator[Hit]:
     for _, failure in failed.attempts:
         if failure.kind == "TooManyPathsError":
             places = getattr(failure.error, "places", ())
+            if not places and failed.blockers:
+                continue  # no path came to its end: what is in the way of that is said by itself
             if places and any(map(_is_at(places[0][0]), failed.blockers)):
                 continue  # it is a value that Python wants, which is said by itself
             yield Hit(
