@@ -179,3 +179,20 @@ def test_a_branch_of_a_librarys_is_no_warning_at_the_line_that_calls_it() -> Non
     report = onnxpert.diagnose(Translates().eval(), args, dynamic_shapes=sizes)
     assert report.ok
     assert marks(report, "CTL409") == {"called": Severity.INFO}
+
+
+class Refuses(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, bytes]:
+        kept = x[x > 0]
+        if kept.numel() == 0:  # size
+            raise ValueError("nothing is left")
+        if x.sum() > 1e4:  # value
+            raise OverflowError
+        return kept, x.numpy().tobytes()
+
+
+def test_a_check_is_told_as_one_in_a_model_that_has_a_blocker() -> None:
+    report = onnxpert.diagnose(Refuses().eval(), (torch.ones(3),))
+    assert not report.ok
+    assert marks(report, "CTL407") == {"size": Severity.INFO, "value": Severity.INFO}
+    assert marks(report, "CTL401") == marks(report, "SHP214") == {}

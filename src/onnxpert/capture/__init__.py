@@ -26,6 +26,7 @@ from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.quantised.box import UnreadQuantisedError
 from onnxpert.capture.quantised.training import ObservingError
 from onnxpert.capture.remedies import working_casts, working_sizes
+from onnxpert.capture.scouting.refusing import with_refusals
 from onnxpert.capture.scouting.survey import scout
 from onnxpert.capture.sightings import unmet, with_sightings
 from onnxpert.capture.state import untouched
@@ -102,6 +103,7 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
             stopped = [failed.location for failed in asked[:1] if failed.location]
             blockers, scouted, sides = scout(loaded, stopped)
             scouted = _finished(_filled(scouted or unmet(loaded)), blockers)
+            scouted = with_refusals(scouted, blockers)
             sides = tuple(map(_filled, sides))
     return CaptureFailed(loaded, tuple(attempts), blockers=blockers, scouted=scouted, sides=sides)
 

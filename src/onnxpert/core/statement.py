@@ -8,7 +8,7 @@ import functools
 import linecache
 from enum import StrEnum, auto
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from onnxpert.core.types import Location
 
@@ -81,6 +81,41 @@ def leads_elsewhere(place: Location, answer: bool) -> bool:
             return not all(isinstance(each, (ast.Raise, ast.Pass)) for each in side)
         return isinstance(node, ast.While) and not answer
     return False
+
+
+class Refusing(NamedTuple):
+    """A side of an `if` that does nothing but raise."""
+
+    when: bool  # the answer that leads to it
+    raises: str
+
+
+def refuses(place: Location) -> Refusing | None:
+    """What is raised on a side of the `if` whose condition stands at a place, if a side only raises."""
+    found: Refusing | None = None
+    tree = tree_of(place.file)
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.If) or not _covers(node.test, place):
+            continue
+        sides = ((True, node.body), (False, node.orelse))
+        ends = ((when, side[-1]) for when, side in sides if side and not side[:-1])
+        found = next((Refusing(when, _raised(end)) for when, end in ends if _raised(end)), None)
+    return found
+
+
+def _raised(end: ast.stmt) -> str:
+    """`ValueError: no box` of `raise ValueError("no box")`."""
+    if not isinstance(end, ast.Raise) or end.exc is None:
+        return ""
+    call = end.exc
+    if not isinstance(call, ast.Call):
+        return ast.unparse(call)
+    said = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else ""
+    return (
+        f"{ast.unparse(call.func)}: {said}"
+        if isinstance(said, str) and said
+        else ast.unparse(call.func)
+    )
 
 
 def _holds(test: ast.expr, place: Location) -> bool:

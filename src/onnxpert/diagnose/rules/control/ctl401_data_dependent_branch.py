@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpert.core.statement import refuses
 from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity
 from onnxpert.diagnose.causes import blockers, is_obstacle, told, unwritten
 from onnxpert.diagnose.instead import of_unwritten
@@ -68,6 +69,8 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
                 "number of dimensions: an output of a file has no other",
             )
         elif not is_obstacle(failed):
+            if blocker.location is not None and refuses(blocker.location):
+                continue  # a check, which is told as one
             yield Hit(
                 "Python branches on the value of a tensor, which by itself the file can do too",
                 at=blocker.location,
