@@ -65,6 +65,39 @@ class Seeded(nn.Module):
         return x[:, order]
 
 
+class Masking(nn.Module):
+    def cover(self, x: Tensor, noise: Tensor | None = None) -> Tensor:
+        if noise is None:
+            noise = torch.rand(x.shape)  # draw
+        return x * (noise > 0.5)
+
+    def forward(self, x: Tensor, noise: Tensor | None = None) -> Tensor:
+        return self.cover(x, noise)
+
+
+class Covering(Masking):
+    def cover(self, x: Tensor, noise: Tensor | None = None) -> Tensor:
+        if x.shape[0] > 1:
+            noise = torch.rand(x.shape)  # draw anew
+        return x * (noise > 0.5)
+
+
+@pytest.mark.parametrize(
+    ("model", "cure"),
+    [
+        (Masking(), "give `noise`, which is drawn only where nobody does,"),
+        (Covering(), "give the random tensor as an input,"),
+    ],
+)
+def test_noise_that_may_be_given_is_named(model: nn.Module, cure: str) -> None:
+    x = torch.randn(3, 64)
+    (found,) = onnxpert.diagnose(model.eval(), (x,)).findings
+    assert found.rule == "NUM702"
+    assert found.help.startswith(cure)
+    given = onnxpert.diagnose(model.eval(), (x, torch.rand(3, 64)))
+    assert given.ok is (type(model) is Masking)
+
+
 def test_a_seed_of_the_models_own_is_named() -> None:
     report = onnxpert.diagnose(Seeded().eval(), (torch.randn(3, 64),))
     assert marks(report, "NUM702") == {"draw": Severity.ERROR}

@@ -120,6 +120,40 @@ def returned(definition: Location | None) -> Location | None:
     return _at(definition, lines[0]) if len(lines) == 1 else definition
 
 
+def stands_in_for(place: Location | None) -> str:
+    """The argument that a line makes up where nobody gives it: `noise`, below `if noise is None:`."""
+    tree = tree_of(place.file) if place is not None else None
+    if place is None or tree is None:
+        return ""
+    arguments: set[str] = set()
+    found = ""
+    for node in ast.walk(tree):
+        if not isinstance(node, (*_FUNCTIONS, ast.If)) or not _holds(node, place.line):
+            continue
+        if isinstance(node, ast.If):
+            missing = next((one for one in arguments if _asks_for(node.test, one)), "")
+            found = missing if any(_makes(one, missing, place) for one in node.body) else found
+        else:  # the walk goes inwards: what is outside of the function is not in it
+            given = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.arguments)]
+            arguments = {one.arg for every in given for one in (*every.args, *every.kwonlyargs)}
+            found = ""
+    return found
+
+
+def _holds(node: ast.stmt | ast.expr, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _asks_for(test: ast.expr, name: str) -> bool:
+    return ast.unparse(test) in (f"{name} is None", f"not {name}")
+
+
+def _makes(statement: ast.stmt, name: str, place: Location) -> bool:
+    if not isinstance(statement, ast.Assign) or not _holds(statement, place.line):
+        return False
+    return any(isinstance(one, ast.Name) and one.id == name for one in statement.targets)
+
+
 def _function(definition: Location | None) -> ast.AST | None:
     if definition is None:
         return None

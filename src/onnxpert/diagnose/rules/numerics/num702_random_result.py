@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpert.core.surrounding import stands_in_for
 from onnxpert.core.types import Chance, Hit, Severity, Verified
 from onnxpert.diagnose.rule import rule
 
@@ -89,10 +90,16 @@ def random_result(verified: Verified) -> Iterator[Hit]:
             severity=Severity.WARNING,
         )
         return
+    missing = stands_in_for(place)
+    cure = (
+        f"give `{missing}`, which is drawn only where nobody does"
+        if missing
+        else "give the random tensor as an input"
+    )
     yield Hit(
         "the model gives random results, so no value can be proven",
         at=place or verified.location,
-        help="give the random tensor as an input, sample outside of the model, call .eval(), "
+        help=f"{cure}, sample outside of the model, call .eval(), "
         'or say that it is meant with randomness="allow"',
     )
 
