@@ -54,16 +54,15 @@ def settled_rows(
     made: tuple[Choice, ...],
     *,
     allowed: bool,
-    invented: bool,
+    by_chance: bool,
 ) -> list[Row]:
     """Each row that failed as it is with the choices made, if they are the file's to make.
 
-    `invented`: the values are the proof's own, not the user's."""
+    `by_chance`: what is equal is so by roundings, or at values that are the proof's, not the user's."""
     # What a rounding decides comes out otherwise on another machine, and the equals that it makes
     # too. Other equals may be the doing of values that nobody but the proof made up; at the user's
     # own values, the user decides.
-    open_to_chance = invented or Choice.ROUNDING in made
-    asked = {Choice.SIGN} if open_to_chance else {Choice.SIGN, Choice.ORDER}
+    asked = {Choice.SIGN} if by_chance else {Choice.SIGN, Choice.ORDER}
     ours = allowed or asked.isdisjoint(made)
     which = " and ".join(_CHOICES[one] for one in made)
     detail = f"with the file's choice of {which}"

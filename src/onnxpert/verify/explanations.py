@@ -211,12 +211,12 @@ class Explanations:
             if not _failed(again):  # one choice holds for all outputs
                 self.chosen_at = self.chosen_at or settling.place
                 self._made = made
-                judged = settled_rows(
-                    rows, again, made, allowed=self.undetermined, invented=invented
+                by_chance = invented or Choice.ROUNDING in made
+                if Choice.ORDER in made and not (by_chance or self.undetermined):
+                    by_chance = self.made_equal = self._are_made_equal(want, at)
+                return settled_rows(
+                    rows, again, made, allowed=self.undetermined, by_chance=by_chance
                 )
-                if _failed(judged) and Choice.ORDER in made:
-                    self.made_equal = self.made_equal or self._are_made_equal(want, at)
-                return judged
         return rows
 
     def _are_made_equal(self, want: Outputs, at: Compared) -> bool:

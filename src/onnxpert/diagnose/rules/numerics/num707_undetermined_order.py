@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from onnxpert.core.types import Choice, Hit, Row, Severity, Verdict, Verified
 from onnxpert.diagnose.rule import rule
@@ -24,8 +24,9 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
     up in another order. What such digits decide is no error, but whoever compares the file with torch
     sees other elements named: the model is given the file's digits, and everything else must be equal.
     That is worth a warning at your own example; at values that the proof made up it is a remark.
-    Where rounding alone makes them equal, the finding says so: then the model in double precision takes
-    other ones than itself in single precision, and torch on another processor may do so too.
+    Where rounding alone makes them equal it is the same, and the finding says so: then the model in
+    double precision takes other ones than itself in single precision, and torch on another processor
+    may do so too.
 
     ## Example
     ```python
@@ -81,7 +82,7 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
             help="is it the same to you which are taken? All that follows from it is proven; if not, "
             "sort with stable=True, or give them scores that differ",
             severity=Severity.WARNING if own else Severity.INFO,
-            notes=() if own else (_INVENTED.format(rows[0].case),),
+            notes=tuple(_notes(verified, rows)),
         )
     elif equal and all(row.choices for row in failed):
         yield Hit(
@@ -89,8 +90,14 @@ def undetermined_order(verified: Verified) -> Iterator[Hit]:
             at=verified.location,
             help="sort with stable=True and take the first, or let the file choose with "
             'undetermined="allow"',
-            notes=(_MADE,) if verified.made_equal else (),
         )
+
+
+def _notes(verified: Verified, rows: Sequence[Row]) -> Iterator[str]:
+    if not any(_is_given(row) for row in rows):
+        yield _INVENTED.format(rows[0].case)
+    if verified.made_equal:
+        yield _MADE
 
 
 def _is_given(row: Row) -> bool:
