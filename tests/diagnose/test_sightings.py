@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import pickle
 
@@ -192,3 +193,39 @@ def test_an_opset_that_is_not_to_be_had_is_told_at_the_model() -> None:
     (found,) = [each for each in report.findings if each.rule == "VER601"]
     assert found.location is not None
     assert found.location.function == "Words.forward"
+
+
+class Remembering(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen += 1
+        SEEN.append(float(x.max()))
+        return x * self.seen
+
+
+SEEN: list[float] = []
+
+
+def test_layers_that_write_the_same_are_one_finding_and_its_calls_are_the_models_own() -> None:
+    model = nn.Sequential(*(Remembering() for _ in range(3))).eval()
+    report = onnxpert.diagnose(model, (torch.ones(2),))
+    found = {each.rule: each for each in report.findings if each.rule in ("STA301", "STA307")}
+    assert found["STA301"].message.startswith("forward changes the buffer seen")
+    assert found["STA301"].modules == ("0", "1", "2")
+    assert [each.rule for each in report.findings].count("STA301") == 1
+    assert found["STA307"].stack == (), "what called us is not the model"
+    assert "(and 2 more places)" in str(report)
+
+
+class Counted(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x + len(json.dumps(x.tolist()))
+
+
+def test_a_line_that_says_it_again_is_one_place() -> None:
+    text = str(onnxpert.diagnose(Counted().eval(), (torch.ones(5),)))
+    assert "times)" in text
+    assert "more place" not in text

@@ -206,3 +206,42 @@ def test_a_script_is_never_cut_until_python_itself_fails(tmp_path: Path) -> None
     assert done.returncode != 0
     assert "NameError" not in done.stderr
     assert "key = f" in script.read_text(encoding="utf-8")
+
+
+class Counting(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        y = self.fc(x)
+        y = y + torch.randn_like(y)
+        return x * self.calls
+
+
+class Hidden(nn.Module):
+    """What stands behind a blocker that no capture gets past."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counting = Counting()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.counting(x)
+        x = x + len(json.dumps(x.tolist()))
+        return x + torch.linalg.eigvals(x @ x.mT).real.sum()
+
+
+def test_what_stands_behind_a_blocker_has_scripts_too(tmp_path: Path) -> None:
+    model = Hidden().eval()
+    onnxpert.diagnose(model, (torch.randn(2, 4),), repro=tmp_path)
+    assert model.counting.calls == 0
+    scripts = {each.name.partition("-")[0]: each for each in tmp_path.glob("*.py")}
+    assert {"CTL405", "OPS501", "STA301"} <= set(scripts)
+    assert "linalg_eig" in fails(scripts["OPS501"])
+    state = scripts["STA301"].read_text(encoding="utf-8")
+    assert "self.calls += 1" in state
+    assert "randn_like" not in state, "chance is no memory"
+    assert "Tensor-likes are not close" in fails(scripts["STA301"])

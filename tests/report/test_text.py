@@ -17,7 +17,7 @@ exported and proven: net.onnx  (opset 20, 34 nodes, 1.2 MB)
   repair  the input x is cast from float16 to float32
 
 warning[CAP104]: the model is in training mode
-    --> model.py:1120 in encoder (and 3 more places)
+    --> model.py:1120 in encoder (4 times)
      |
 1120 | x = self.drop(x)
      |
@@ -53,7 +53,7 @@ error[SHP102]: the kernel of conv is 3x3 but its input has only 1x1 pixels
    = more: onnxpert explain SHP102
 
 warning[CAP104]: the model is in training mode
-    --> model.py:1120 in encoder (and 3 more places)
+    --> model.py:1120 in encoder (4 times)
      |
 1120 | x = self.drop(x)
      |
@@ -121,9 +121,9 @@ def test_a_message_stays_on_its_line() -> None:
     assert f"   = help: {help.strip()}" in str(report).splitlines()
 
 
-def test_a_finding_with_many_places_but_no_location() -> None:
+def test_a_finding_that_was_made_often_but_has_no_location() -> None:
     report = Report(ok=False, findings=(Finding("OPS301", Severity.INFO, "seen", count=3),))
-    assert "   = note: seen at 3 places" in str(report).splitlines()
+    assert "   = note: seen 3 times" in str(report).splitlines()
 
 
 def test_a_place_below_the_working_directory_is_relative(

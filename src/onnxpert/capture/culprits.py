@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from onnxpert.capture.flat import Flat, fed_copies, owner
+from onnxpert.capture.places import running_frames
 from onnxpert.capture.state import untouched
 from onnxpert.capture.unwritten import Unwritten
 from onnxpert.core.belongings import of_attributes, of_code, of_model
@@ -119,9 +120,7 @@ def _may_be(table: Table, names: Collection[str]) -> bool:
 
 
 def _stack(frame: FrameType | None) -> tuple[Frame, ...]:
-    frames: list[Frame] = []
-    while frame is not None:
-        if ownership(frame.f_code.co_filename):
-            frames.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
-        frame = frame.f_back
-    return tuple(reversed(frames))
+    # A line that is about to run, or has run: no instruction of it is running now.
+    return tuple(
+        (f.f_code.co_filename, f.f_lineno, f.f_code.co_name) for f in running_frames(frame)
+    )

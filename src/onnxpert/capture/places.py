@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from torch._guards import SLoc, TracingContext
@@ -24,22 +25,22 @@ interpreted: ContextVar[tuple[Frame, ...]] = ContextVar("interpreted", default=(
 
 
 def user_frames() -> tuple[Frame, ...]:
-    """The frames of the running call that belong to the user or a library, outermost first.
+    """The frames of the running call that belong to the user or a library, outermost first."""
+    running = running_frames(sys._getframe(1))
+    frames = (spot(each.f_code, each.f_lineno, each.f_lasti) for each in running)
+    return (*frames, *interpreted.get())
+
+
+def running_frames(frame: FrameType | None) -> Sequence[FrameType]:
+    """Those of the user or a library from a frame outwards, outermost first; none outside of the model.
 
     Those above the model (the script that called us) are not where anything in it comes from."""
-    frames: list[Frame] = []
-    frame = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if code is _MODEL_STARTS:
-            break
-        if ownership(code.co_filename):
-            frames.append(spot(code, frame.f_lineno, frame.f_lasti))
-        frame = frame.f_back  # type: ignore[assignment]
-    else:
-        frames.clear()  # the model is not running
-    frames.reverse()
-    return (*frames, *interpreted.get())
+    frames: list[FrameType] = []
+    while frame is not None and frame.f_code is not _MODEL_STARTS:
+        if ownership(frame.f_code.co_filename):
+            frames.append(frame)
+        frame = frame.f_back
+    return frames[::-1] if frame is not None else []
 
 
 @dataclass(frozen=True)

@@ -72,11 +72,11 @@ def finding(
     message = (f": {each.message}", Role.STRONG)
     yield line((label, role), (f"[{each.rule}]", role), message, hang=2)
     gutter = _gutter(each.location)
-    more = f"(and {words.several(each.count - 1, 'more place')})" if each.count > 1 else ""
+    more = f"({words.further(each)})" if each.count > 1 else ""
     if each.location:
         yield from excerpt(each.location, known, more, width)
     elif more:
-        yield _remark(gutter, "note", f"seen at {each.count} places")
+        yield _remark(gutter, "note", f"seen {words.several(each.count, 'time')}")
     if len(each.modules) > 1:
         yield _remark(gutter, "modules", words.modules(each.modules))
     if each.stack:

@@ -109,11 +109,20 @@ def posix(name: str | Path) -> str:
 
 
 def repeated(finding: Finding) -> str:
-    """`at 12 places: layers.[0-11].attn`, or "" for a finding of one place."""
+    """`at 12 places: layers.[0-11].attn`, `10 times`, or "" for what was found once."""
     if finding.count <= 1 and len(finding.modules) <= 1:
         return ""
-    places = several(max(finding.count, len(finding.modules)), "place")
-    return f"at {places}" + (f": {modules(finding.modules)}" if finding.modules else "")
+    times = max(finding.count, len(finding.modules))
+    if len(finding.modules) < 2:
+        return several(times, "time")
+    return f"at {several(times, 'place')}: {modules(finding.modules)}"
+
+
+def further(finding: Finding) -> str:
+    """What goes behind the first place: `and 2 more places`, in as many modules, or `10 times`."""
+    if len(finding.modules) < 2:
+        return several(finding.count, "time")
+    return f"and {several(finding.count - 1, 'more place')}"
 
 
 def modules(paths: Iterable[str]) -> str:

@@ -221,6 +221,23 @@ def checked(text: str, part: Part) -> str:
     )
 
 
+def called_again(text: str) -> str:
+    """A script that goes on to call its model and its file in turn."""
+    made, call = text.rstrip().rsplit("\n", 1)
+    given = "*args, **kwargs" if "kwargs=" in call else "*args"
+    return "\n".join(
+        [
+            "import copy",
+            "import onnxruntime  # torch runs its files with it",
+            f"{made}\nmodel = Model().eval()",
+            f"program = {call.replace('Model().eval()', 'copy.deepcopy(model)')}",
+            "for _ in range(3):",
+            f"    {CHECK}program({given})[0], model({given}))",
+            "",
+        ]
+    )
+
+
 def _exported(part: Part) -> list[str]:
     named = {}
     if part.kwargs:

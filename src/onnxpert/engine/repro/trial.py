@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import linecache
 import logging
@@ -12,7 +13,9 @@ import sys
 import tempfile
 import traceback
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 _SECONDS = 300  # a few, but on a machine that does many other things
 _NUMBERS = re.compile(r"\d+|0x[0-9a-f]+")
@@ -40,8 +43,55 @@ def traced(script: str) -> Outcome | None:
     """How torch.export fails on the model of a script; None if it does not."""
     import torch
 
-    head = script.rpartition("torch.onnx.export(")[0]
-    held: dict[str, object] = {"__name__": "repro"}
+    head = _head(script)
+    try:
+        with _defined(head) as held:
+            torch.export.export(
+                held["Model"]().eval(),
+                held["args"],
+                held.get("kwargs"),
+                dynamic_shapes=held.get("dynamic_shapes"),
+                strict=False,
+            )
+    except Exception as error:
+        return Outcome(type(error).__name__, _first(str(error)), *_line(error, head))
+    return None
+
+
+class Called(NamedTuple):
+    """What a model does that is called more than once."""
+
+    remembers: bool = False  # it gives something else the second time, the same numbers drawn
+    draws: bool = False  # ... and the first time, when others are
+
+
+def called(script: str) -> Called:
+    """How the model of a script answers a second call."""
+    import torch
+
+    def answer(model: Any, seed: int) -> Any:
+        torch.manual_seed(seed)
+        return model(*held["args"], **held.get("kwargs", {})).clone()
+
+    try:
+        with _defined(_head(script)) as held, torch.random.fork_rng([]), torch.no_grad():
+            model = held["Model"]().eval()
+            fresh = copy.deepcopy(model)
+            first = answer(model, 0)
+            again, drawn = answer(model, 0), answer(fresh, 1)
+            return Called(not torch.equal(first, again), not torch.equal(first, drawn))
+    except Exception:  # it has been cut too short, or has other results than one tensor
+        return Called()
+
+
+def _head(script: str) -> str:
+    return script.rpartition("torch.onnx.export(")[0]
+
+
+@contextlib.contextmanager
+def _defined(head: str) -> Iterator[dict[str, Any]]:
+    """What a script defines, for as long as nothing that it prints or logs is to be heard."""
+    held: dict[str, Any] = {"__name__": "repro"}
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -52,20 +102,10 @@ def traced(script: str) -> Outcome | None:
         ):
             linecache.cache["<repro>"] = (len(head), None, head.splitlines(True), "<repro>")
             exec(compile(head, "<repro>", "exec"), held)  # the user's own lines
-            model = held["Model"]().eval()  # type: ignore[operator]
-            torch.export.export(
-                model,
-                held["args"],  # type: ignore[arg-type]
-                held.get("kwargs"),  # type: ignore[arg-type]
-                dynamic_shapes=held.get("dynamic_shapes"),  # type: ignore[arg-type]
-                strict=False,
-            )
-    except Exception as error:
-        return Outcome(type(error).__name__, _first(str(error)), *_line(error, head))
+            yield held
     finally:
         logging.disable(before)
         linecache.cache.pop("<repro>", None)
-    return None
 
 
 def _line(error: BaseException, head: str) -> tuple[str, int]:

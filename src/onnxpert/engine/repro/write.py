@@ -9,13 +9,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from onnxpert.core.types import Captured, CaptureFailed, Finding, Loaded, replace
+from onnxpert.capture.state import untouched
+from onnxpert.core.types import Captured, CaptureFailed, Finding, Loaded, Unsupported, replace
 from onnxpert.engine.installation import versions
 from onnxpert.engine.repro.code import (
     CHECK,
     Part,
+    called_again,
     checked,
     holding,
     of_operator,
@@ -24,8 +26,9 @@ from onnxpert.engine.repro.code import (
     starts,
     statements,
 )
-from onnxpert.engine.repro.trial import Outcome, run, traced
+from onnxpert.engine.repro.trial import Outcome, called, run, traced
 from onnxpert.engine.repro.values import UnsayableError
+from onnxpert.lower import lower
 
 if TYPE_CHECKING:
     from onnxpert.engine.walk import Walk
@@ -60,11 +63,12 @@ def reproduce(walk: Walk, folder: Path) -> tuple[Path, ...]:
 
 
 def _reproducers(walk: Walk) -> Iterator[Reproducer]:
+    graph = _graph(walk)
     for finding in walk.findings:
         if not finding.blocks:
             continue
         try:
-            text = _script(walk, finding)
+            text = _script(walk, graph, finding)
         except (UnsayableError, OSError, TypeError, SyntaxError):  # nothing short can be written
             continue
         outcome = run(text) if text else None
@@ -78,9 +82,10 @@ _BROKEN = frozenset(
 )
 
 
-def _script(walk: Walk, finding: Finding) -> str:
+def _script(walk: Walk, graph: _Graph | None, finding: Finding) -> str:
     captured = walk.captured
-    if isinstance(captured, Captured) and (node := _node(walk, captured, finding)) is not None:
+    node = _node(graph, finding) if graph is not None else None
+    if node is not None:
         return of_operator(node)
     loaded = captured.loaded if captured is not None else None
     runs = not isinstance(captured, CaptureFailed) or captured.eager is None
@@ -93,6 +98,7 @@ def _script(walk: Walk, finding: Finding) -> str:
         _smallest(part, finding.location.code, finding.location.line)
         or (_different(part) if finding.rule in _OTHER_VALUES else "")
         or (_reduced(part) if finding.rule in _ANYWHERE else "")
+        or (_remembering(part) if finding.rule in _STATE else "")
     )
 
 
@@ -102,6 +108,8 @@ _FIXED_SIZES = frozenset({"SHP201"})
 _OTHER_VALUES = frozenset({"NUM701"})
 # A model that cannot be followed at all: torch may give up on another line of it.
 _ANYWHERE = frozenset({"CAP001"})
+# A model that answers otherwise the next time: torch writes a file, which does not.
+_STATE = frozenset({"STA301", "STA302"})
 
 
 def _different(part: Part) -> str:
@@ -132,18 +140,48 @@ def _reduced(part: Part) -> str:
     return script(part, dropped)
 
 
-def _node(walk: Walk, captured: Captured, finding: Finding) -> Any:
+def _remembering(part: Part) -> str:
+    """The script with every statement gone that its memory does without; "" if that shows nothing."""
+    dropped: tuple[int, ...] = ()
+    for number in reversed(range(min(statements(part), _TRIES))):
+        if called(script(part, (*dropped, number))).remembers:
+            dropped = (*dropped, number)
+    left = called(script(part, dropped))
+    return called_again(script(part, dropped)) if left.remembers and not left.draws else ""
+
+
+class _Graph(NamedTuple):
+    """What the findings about operators are of."""
+
+    nodes: tuple[Any, ...]
+    unsupported: tuple[Unsupported, ...]
+
+
+def _graph(walk: Walk) -> _Graph | None:
+    """The captured one; where the capture failed, the scout's."""
+    captured = walk.captured
+    if isinstance(captured, Captured):
+        return _Graph(
+            (*captured.root.graph.nodes,), walk.lowered.unsupported if walk.lowered else ()
+        )
+    if captured is None or captured.scouted is None or not captured.scouted.output_names:
+        return None
+    scouted = captured.scouted
+    lowered = lower(scouted, opset=walk.plan.opset, ir_version=walk.plan.ir_version)
+    return _Graph((*scouted.root.graph.nodes,), lowered.unsupported)
+
+
+def _node(graph: _Graph, finding: Finding) -> Any:
     """The captured call that has no lowering, and that the finding is about."""
-    missing = walk.lowered.unsupported if walk.lowered else ()
     here = finding.location
     ops = {
         each.op
-        for each in missing
+        for each in graph.unsupported
         if each.location
         and here
         and (each.location.file, each.location.line) == (here.file, here.line)
     }
-    for node in captured.root.graph.nodes:
+    for node in graph.nodes:
         names = {str(node.target), str(node.target).rpartition(".")[0]}
         if node.op == "call_function" and names & ops:
             return node
@@ -167,7 +205,11 @@ def _part(loaded: Loaded, finding: Finding) -> Part | None:
     handle = module.register_forward_pre_hook(keep, with_kwargs=True)
     known: list[dict[str, Any]] = []
     try:
-        with torch.no_grad(), _names_at(module, finding.location.line, known):
+        with (
+            untouched(root, buffers=True),
+            torch.no_grad(),
+            _names_at(module, finding.location.line, known),
+        ):
             root(*loaded.args, **loaded.kwargs)
     except Exception:  # the call that matters has been seen by then, or never comes
         pass

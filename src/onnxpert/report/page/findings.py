@@ -108,11 +108,12 @@ def _place(finding: Finding, report: Report) -> Iterator[Markup]:
         where = words.path(at.file) + (f":{at.line}" if at.line else "")
         several = len(finding.modules) > 1
         said = f" in {words.modules(finding.modules) if several else inside}" if inside else ""
-        more = f" · {words.several(finding.count, 'place')}" if finding.count > 1 else ""
+        often = words.several(finding.count, "place" if several else "time")
+        more = f" · {often}" if finding.count > 1 else ""
         yield tag("p", tag("b", where), said + more, class_="place")
         yield code.excerpt(at, report)
     elif finding.count > 1:
-        yield tag("p", f"seen at {words.several(finding.count, 'place')}", class_="place")
+        yield tag("p", f"seen {words.several(finding.count, 'time')}", class_="place")
 
 
 def _help(finding: Finding) -> Iterator[Markup]:

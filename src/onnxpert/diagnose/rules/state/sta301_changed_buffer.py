@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.belongings import loose_tensors, plain_tensors
-from onnxpert.core.types import Captured, Hit, InputKind, Severity
+from onnxpert.core.types import Captured, Hit, InputKind, Location, Severity
 from onnxpert.diagnose.fixpoint import settles
 from onnxpert.diagnose.flow import Change, changes, reaches_output
 from onnxpert.diagnose.rule import rule
@@ -81,24 +81,31 @@ def changed_buffer(captured: Captured) -> Iterator[Hit]:
 
 def _hits(captured: Captured, change: Change, *, within_reach: bool) -> Iterator[Hit]:
     kind = "tensor" if change.kind is InputKind.CONSTANT else change.kind.value
-    what, index = f"{kind} {change.name}", change.position
+    index = change.position
     matters = index is not None and reaches_output(captured, index)
     if index is not None and matters and settles(captured, index):
+        name = _within(change.places[0], change.name)
         yield Hit(
-            f"forward writes the {what}, the same every time; the file holds what it becomes",
+            f"forward writes the {kind} {name}, the same every time; the file holds what it becomes",
             at=change.places[0],
             help="nothing to do; written once, in __init__, it would cost nothing in each call",
             severity=Severity.INFO,
         )
         return
     exposed = captured.loaded is not None and captured.loaded.exposed
-    offer = f'export with state="io", which makes {change.name} an input and an output, or '
-    cure = f"make {change.name} an argument of forward and return its new value"
     for place in change.places:
+        name = _within(place, change.name)
+        offer = f'export with state="io", which makes {name} an input and an output, or '
+        cure = f"make {name} an argument of forward and return its new value"
         yield Hit(
-            f"forward changes the {what}"
+            f"forward changes the {kind} {name}"
             + (", and the result depends on it" if matters else "; the file leaves the change out"),
             at=place,
             help=offer + cure if within_reach and not exposed else cure,
             severity=None if matters else Severity.WARNING,
         )
+
+
+def _within(place: Location | None, name: str) -> str:
+    """Its name for the module that writes it: each layer of a loop says the same of its own."""
+    return name.removeprefix(f"{place.module}.") if place is not None and place.module else name
