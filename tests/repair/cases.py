@@ -27,6 +27,7 @@ class Net(nn.Module):
         super().__init__()
         self.fc = nn.Linear(8, 8)
         self.two = nn.ModuleList([nn.Linear(8, 8), nn.Tanh()])
+        self.seen = []
 
     def forward(self, x):
 """
@@ -162,6 +163,34 @@ CASES: dict[str, list[tuple[str, str]]] = {
             ),
             "at = torch.where(k == i)[0]\n            y[at] = x[at] * i",
         ),
+        (
+            (
+                "y, k = torch.zeros_like(x), x.argmax(1)\nfor i in range(8):\n"
+                "    at = torch.where(k == i)[0]\n    if len(at) == 0:\n        continue\n"
+                "    y[at] = x[at] * i\n    y = y + 1  # each that was chosen\nreturn y"
+            ),
+            "if ~(k == i).any():\n                continue",
+        ),
+        (
+            (
+                "y, k = torch.zeros_like(x), x.argmax(1)\nfor i, layer in enumerate(self.two):\n"
+                "    chosen = k == i\n    if chosen.sum() == 0:  # nobody\n        continue\n"
+                "    part = layer(x[chosen])\n    y[chosen] = part * i\nreturn y"
+            ),
+            "chosen = k == i\n            part = layer(x[chosen])",
+        ),
+        (
+            "y, m = x * 2, x > 0\nif m.any():\n    y[m] = self.fc(x)[m]\nreturn y",
+            "y, m = x * 2, x > 0\n        y[m] = self.fc(x)[m]",
+        ),
+        (
+            "y, m = x * 2, x > 0\nif m.any():\n    y[m] = x[m].max()\nreturn y",
+            "",  # which nothing has not
+        ),
+        (
+            "y, at = x, torch.nonzero(x > 0)[1:]\nif len(at) > 0:\n    y = y * 2\nreturn y",
+            "",  # one place more or less
+        ),
     ],
     "add-with-a-mask": [
         (
@@ -256,6 +285,20 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("n = 8\nwhile n > 1:\n    n = n // 2\n    x = x + n\nreturn x", ""),
     ],
     "stop-with-a-mask": [
+        (
+            (
+                "y = None\nfor layer in self.two:\n    x = layer(x)\n    y, z = x * 2, x + 1\n"
+                "    if y.sum() > 0:\n        break\nreturn y - z"
+            ),
+            "z = z if z_kept is None else torch.where(stopped, z_kept, z)",
+        ),
+        (
+            (
+                "for layer in self.two:\n    x = layer(x)\n    if x.sum() > 0:\n        break\n"
+                "    y = x * 2\nreturn x if x.sum() > 1e9 else y"
+            ),
+            "",  # it may have no value at all
+        ),
         (
             "y = x\nfor _ in range(4):\n    y = y / 2\n    if y.abs().max() < 0.5:\n        break\nreturn y",
             "stopped = stopped | (y.abs().max() < 0.5)",
@@ -377,6 +420,21 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "choose-with-where": [
+        (
+            (
+                "states = [x, x + 1]\nfor i in range(2):\n    states[i] = self.fc(states[i])\n"
+                "    if states[i].norm() > 1:\n        states[i].mul_(0.5)\nreturn states[0] + states[1]"
+            ),
+            "states[i] = torch.where(states[i].norm() > 1, states[i].mul(0.5), states[i])",
+        ),
+        (
+            "y = x * 2\nif y.sum() > 0:\n    y.clamp_(-1, 1)\nreturn y",
+            "y = torch.where(y.sum() > 0, y.clamp(-1, 1), y)",
+        ),
+        (
+            "ys = [x, x]\nif x.sum() > 0:\n    ys[0] = x * 2\n    ys[1] = ys[0]\nreturn ys[1]",
+            "",  # one place depends on the other
+        ),
         (
             "m = x > 0\nif m.sum() > 3:\n    m = torch.ones_like(m)\nreturn x * m",
             "m = (condition & torch.ones_like(m)) | (~condition & m)",
@@ -514,6 +572,27 @@ CASES: dict[str, list[tuple[str, str]]] = {
     ],
     "compute-with-torch-arrays": [
         (
+            (
+                "w = np.hanning(8).astype(np.float32)\n"
+                "return torch.from_numpy(np.abs(x.numpy()) * w)"
+            ),
+            "w = torch.hann_window(8, periodic=False, dtype=torch.float64).to(torch.float32)",
+        ),
+        (
+            (
+                "w = np.array([1.0, 2.0] * 4).astype(np.float32)\n"
+                "return torch.from_numpy(np.abs(x.numpy()) * w)"
+            ),
+            "torch.abs(x) * torch.as_tensor(w)",
+        ),
+        (
+            (
+                "w = np.roots([1.0, -3.0, 2.0]).astype(np.float32)\n"
+                "return torch.from_numpy(np.abs(x.numpy()) * w.sum())"
+            ),
+            "",  # that it is an array is nobody's business
+        ),
+        (
             "rows = [row.max() for row in x]\nrows = np.array(rows, dtype=np.float32)\nreturn x * torch.tensor(rows.sum())",
             "rows = torch.stack(rows).to(torch.float32)",
         ),
@@ -590,6 +669,14 @@ CASES: dict[str, list[tuple[str, str]]] = {
     ],
     "stop-printing": [
         (
+            "low = x.min()\nused = len(set(x[0].tolist()))\nprint(f'{used} of {low}')\nreturn x",
+            "def forward(self, x):\n        return x",
+        ),
+        (
+            "low = self.fc(x)\nhigh = x + 1\nprint(low, high)\nreturn x * high",
+            "low = self.fc(x)\n        high = x + 1\n        return x * high",
+        ),
+        (
             (
                 "for i, k in enumerate(x.sum(1).tolist()):\n    if k > 0:\n        print(i)\n"
                 "    else:\n        print(k)\nreturn x"
@@ -650,7 +737,11 @@ CASES: dict[str, list[tuple[str, str]]] = {
     "keep-values-local": [
         (
             "y = self.fc(x)\nself.last = y  # for later\nreturn y",
-            "y = self.fc(x)\n        return y",
+            "is_exporting():\n            self.last = y  # for later\n        return y",
+        ),
+        (
+            "self.seen.append(x.mean())\nreturn self.fc(x)",
+            "is_exporting():\n            self.seen.append(x.mean())",
         ),
         (
             "self.last = self.fc(x)\nreturn self.last * 2",

@@ -8,10 +8,9 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.guarding import guarded
 from onnxpert.repair.source.page import Page, below, everything, small
 from onnxpert.repair.source.raising import catchers, raised
-
-_GUARD = "not torch.compiler.is_exporting()"
 
 
 @codemod("check-outside-of-exports", cures=("CTL404", "CTL407", "CTL401"))
@@ -21,13 +20,13 @@ def check_outside_of_exports(page: Page) -> Iterator[Change]:
         line = page.line(check)
         free = line is not None and not catchers(page, "AssertionError")
         if free and line is not None and _reads_values(page, check.test):
-            yield from _guarded(page, line)
+            yield from guarded(page, line)
     for branch in page.each(cst.If):
         errors = [raised(each) for each in small(branch.body)]
         # What is caught again is no check but a way on.
         free = all(errors) and not any(catchers(page, each) for each in errors)
         if free and branch.orelse is None and _reads_values(page, branch.test):
-            yield from _guarded(page, branch)
+            yield from guarded(page, branch)
 
 
 def _reads_values(page: Page, test: cst.BaseExpression) -> bool:
@@ -38,13 +37,3 @@ def _reads_values(page: Page, test: cst.BaseExpression) -> bool:
         page.is_tensor(each) and not isinstance(page.parent(each), cst.Attribute)
         for each in everything(test)
     ) or any(".item()" in page.code(each) for each in below(test, cst.Call))
-
-
-def _guarded(page: Page, statement: cst.SimpleStatementLine | cst.If) -> Iterator[Change]:
-    block = page.parent(statement)
-    around = page.parent(block) if block is not None else None
-    is_guarded = isinstance(around, cst.If) and page.code(around.test) == _GUARD
-    if is_guarded or not isinstance(block, cst.IndentedBlock):  # or an `elif`
-        return
-    inner = statement.with_changes(leading_lines=[])
-    yield statement, cst.If(page.expression(_GUARD), cst.IndentedBlock([inner]))

@@ -11,6 +11,7 @@ import libcst as cst
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.page import Page, below, elements, names_in, small
+from onnxpert.repair.source.watching import Kind
 
 _WHERE = "torch.where({}, {}, {})"
 _EITHER = "({} & {}) | (~{} & {})"  # of truth values: runtimes have no Where for them
@@ -49,7 +50,7 @@ def _said(page: Page, branch: cst.If, side: _Side) -> Iterator[Change]:
     for name, value in side.values.items():
         if done & names_in(value):
             return  # it reads what was just overwritten
-        done.add(name)
+        done.add(_root(name))
         new.append(page.statement("return {}" if name == _RETURN else f"{name} = {{}}", value))
     if side.values:
         yield branch, new
@@ -124,7 +125,9 @@ def _side(
         if found is None:
             return None
         name, value = found[0], _renamed(found[1], side.values)
-        if any(name in names_in(each) for each in waiting):
+        if any(_root(name) in names_in(each) for each in waiting):
+            if _root(name) != name:
+                return None
             made = {name for line in side.lines for name in names_in(line)}
             kept = page.fresh(node or page.tree, f"{name}{suffix}", made)
             side.lines.append(page.statement(f"{kept} = {{}}", value))
@@ -148,19 +151,56 @@ def _choice(page: Page, node: cst.If, suffix: str, last: cst.BaseExpression | No
         test = cst.Name(page.fresh(node, f"condition{suffix}"))
         side.lines.insert(0, page.statement(f"{test.value} = {{}}", node.test))
     for name in names:
-        values = (each.values.get(name, cst.Name(name)) for each in (yes, no))
+        values = (each.values.get(name) or page.expression(name) for each in (yes, no))
         side.values[name] = _where(page, test, *values)
     return side
 
 
+def _root(name: str) -> str:
+    """`states` for `states[i]`."""
+    return name.partition("[")[0]
+
+
 def _assignment(page: Page, node: cst.CSTNode) -> tuple[str, cst.BaseExpression] | None:
-    """The name and the value of `name = value`, `name += value` or `return value`; None of a text, too."""
+    """The name and the value of `name = value`, `name += value` or `return value`; None of a text, too.
+
+    A place in a list of tensors is such a name, and a tensor that is changed in place gets a new value."""
     if isinstance(node, cst.Return) and node.value is not None:
-        name, value = _RETURN, node.value
-    else:
-        target, value = page.assigned(node)
-        name = target.value if isinstance(target, cst.Name) else ""
-    return (name, value) if name and (elements(value) or page.is_number(value)) else None
+        return (_RETURN, node.value) if _is_value(page, node.value) else None
+    target, value = page.assigned(node)
+    if isinstance(node, cst.Expr) and isinstance(node.value, cst.Call):
+        target, value = _in_place(page, node.value) or (target, value)
+    named = isinstance(target, cst.Name) or (target is not None and _is_listed(page, target))
+    return (page.code(target), value) if named and target and _is_value(page, value) else None
+
+
+def _is_value(page: Page, value: cst.BaseExpression) -> bool:
+    return bool(elements(value)) or page.is_number(value)
+
+
+def _is_listed(page: Page, target: cst.CSTNode) -> bool:
+    """Whether it is `states[i]`, of a list of tensors."""
+    if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
+        return False
+    place = target.slice[0].slice if len(target.slice) == 1 else None
+    plain = isinstance(place, cst.Index) and isinstance(place.value, (cst.Name, cst.Integer))
+    return plain and page.was(target.value, Kind.TENSORS)
+
+
+def _in_place(page: Page, call: cst.Call) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """The tensor of `tensor.mul_(2)`, where it is the function's own, and `tensor.mul(2)`."""
+    import torch
+
+    function = call.func
+    whole = function.value if isinstance(function, cst.Attribute) else call
+    name = function.attr.value.removesuffix("_") if isinstance(function, cst.Attribute) else ""
+    known = (
+        name.isidentifier() and hasattr(torch.Tensor, name) and hasattr(torch.Tensor, f"{name}_")
+    )
+    own = isinstance(whole, cst.Name) and whole.value not in page.parameters(call)
+    if not known or not page.code(function).endswith("_") or not (own or _is_listed(page, whole)):
+        return None
+    return whole, call.with_changes(func=cst.Attribute(whole, cst.Name(name)))
 
 
 class _Renaming(cst.CSTTransformer):

@@ -10,6 +10,7 @@ import libcst as cst
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change, fitted
 from onnxpert.repair.source.page import Page, elements
+from onnxpert.repair.source.state import firsts
 from onnxpert.repair.source.watching import Kind
 
 # What torch calls by another name; all else it has by the same one, or has not.
@@ -18,6 +19,8 @@ _NAMES = {
     "arctan2": "atan2", "arctan": "atan", "arcsin": "asin", "arccos": "acos", "max": "amax",
     "min": "amin", "expand_dims": "unsqueeze", "transpose": "permute", "repeat": "repeat_interleave",
     "bool_": "bool", "float": "float64", "int": "int64", "average": "mean", "mod": "remainder",
+    "hanning": "hann_window", "hamming": "hamming_window", "blackman": "blackman_window",
+    "bartlett": "bartlett_window",
 }  # fmt: skip
 _METHODS = {"astype": "to", "copy": "clone", "transpose": "permute", "max": "amax", "min": "amin",
             "std": "std", "var": "var", "repeat": "repeat_interleave"}  # fmt: skip
@@ -26,13 +29,16 @@ _WORDS = {"axis": "dim", "keepdims": "keepdim", "a_min": "min", "a_max": "max",
 _BOUNDED = {"maximum": "min", "minimum": "max"}  # by a number: torch has them of tensors alone
 _QUANTILES = {"median": "0.5", "percentile": "{} / 100", "quantile": "{}"}
 _FROM_ARRAY = ("torch.from_numpy", "torch.tensor", "torch.as_tensor")
-_OF_SIZES = ("arange", "zeros", "ones", "eye", "full", "linspace")
+_WINDOWS = ("hanning", "hamming", "blackman", "bartlett")
+_OF_SIZES = ("arange", "zeros", "ones", "eye", "full", "linspace", *_WINDOWS)
 # Its deviations are of all values, its numbers of double precision.
 _GRANTED = (
     dict.fromkeys(("std", "var"), ("correction", "0"))
     | dict.fromkeys(_OF_SIZES[1:], ("dtype", "torch.float64"))
+    | dict.fromkeys((_NAMES[each] for each in _WINDOWS), ("periodic", "False, dtype=torch.float64"))
     | {"meshgrid": ("indexing", '"xy"')}
 )
+_READ = (cst.BaseExpression, cst.BaseElement, cst.SubscriptElement, cst.BaseSlice, cst.Arg)
 _ON_THE_WAY = ("detach", "cpu", "contiguous")
 
 
@@ -71,6 +77,8 @@ class _Translation(cst.CSTTransformer):
     def leave_Call(  # noqa: N802 - the names are libcst's
         self, original_node: cst.Call, updated_node: cst.Call
     ) -> cst.BaseExpression:
+        if self._stays(original_node):
+            return self._read(original_node, updated_node)
         new = self._new(original_node, updated_node)
         self.calls += new is not None
         return updated_node if new is None else fitted(self._page, original_node, new)
@@ -94,6 +102,8 @@ class _Translation(cst.CSTTransformer):
         self, old: cst.Name | cst.Attribute, new: cst.BaseExpression
     ) -> cst.BaseExpression:
         """An array that was there before the call stays one, and is a tensor where it is read."""
+        if self._stays(old):
+            return self._read(old, new)
         argument = self._page.parent(old)
         call = self._page.parent(argument) if isinstance(argument, cst.Arg) else None
         made = isinstance(call, cst.Call) and self._page.name(call.func) in _FROM_ARRAY
@@ -104,11 +114,44 @@ class _Translation(cst.CSTTransformer):
             self.calls += any(map(self._page.is_tensor, (beside.left, beside.right)))
         return self._page.expression("torch.as_tensor({})", new)
 
+    def _read(self, old: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
+        """One that stays, beside one that does not."""
+        around = self._page.parent(old)
+        argument = isinstance(around, cst.Arg)
+        beside = self._page.parent(around) if isinstance(around, cst.Arg) else around
+        known = isinstance(beside, cst.Call) and self._page.name(beside.func) in _FROM_ARRAY
+        mixed = isinstance(beside, cst.BinaryOperation) or (argument and not known)
+        if not mixed or not isinstance(beside, cst.BaseExpression) or self._stays(beside):
+            return new
+        return self._page.expression("torch.as_tensor({})", new)
+
+    def _stays(self, node: cst.CSTNode) -> bool:
+        """Whether it is an array of nothing but Python's numbers, which no function of torch's makes."""
+        return self._page.was(node, Kind.ARRAY) and self._is_free(node)
+
+    def _is_free(self, node: cst.CSTNode) -> bool:
+        """Whether neither a tensor nor what will be one goes into it."""
+        page = self._page
+        if isinstance(node, cst.Name) and page.was(node, Kind.ARRAY):
+            made = firsts(page, _statement(page, node), node.value)
+            return bool(made) and all(map(self._is_free, made))
+        if page.was(node, Kind.TENSOR, Kind.TENSORS, Kind.VALUES):
+            return False
+        if isinstance(node, cst.Call):
+            own = page.name(node.func).removeprefix("numpy.")
+            of_sizes = own in _OF_SIZES and page.name(node.func) != own
+            function = node.func
+            on = [function.value] if isinstance(function, cst.Attribute) else []
+            return not of_sizes and all(map(self._is_free, (*on, *(a.value for a in node.args))))
+        parts = (each for each in node.children if isinstance(each, _READ))
+        return all(map(self._is_free, parts))
+
     def _new(self, old: cst.Call, call: cst.Call) -> cst.BaseExpression | None:
         page, name = self._page, self._page.name(old.func)
         maker = page.was(old.func, Kind.MAKER)
         first = old.args[0].value if old.args else old
         array = page.was(first, Kind.ARRAY, Kind.TENSOR) and not page.is_lasting(first)
+        array = array and not self._stays(first)
         if (name in _FROM_ARRAY or maker) and array:
             dtypes = [page.code(each.value) for each in call.args if each.keyword]
             dtypes += [f"torch.{page.values(old.func)[0].dtype}"] if maker else []
@@ -117,7 +160,7 @@ class _Translation(cst.CSTTransformer):
         own = name.removeprefix("numpy.") if name.startswith("numpy.") else ""
         whole = all(isinstance(each.value, cst.Integer) for each in old.args)
         if own in _OF_SIZES and (whole or self._has(old.args, Kind.INT)):
-            return self._call(call, page.expression(f"torch.{own}"))
+            return self._call(call, page.expression(_known(own)))
         if own and self._has(old.args, Kind.ARRAY, Kind.TENSOR, Kind.TENSORS):
             if own in ("array", "asarray"):
                 said = "torch.stack({})" if page.was(first, Kind.TENSORS) else "{}.clone()"
@@ -192,6 +235,13 @@ class _Translation(cst.CSTTransformer):
         """Whether such a value is among the arguments, or in a list that is one."""
         given_values = (each for arg in args for each in (arg.value, *elements(arg.value)))
         return any(self._page.was(each, *kinds) for each in given_values)
+
+
+def _statement(page: Page, node: cst.CSTNode) -> cst.CSTNode:
+    """The one that a node is in."""
+    while not isinstance(node, cst.BaseStatement):
+        node = page.parent(node) or page.tree
+    return node
 
 
 def _itself(value: cst.BaseExpression) -> cst.BaseExpression:

@@ -12,6 +12,7 @@ from onnxpert.repair.source.page import Page, elements, given
 from onnxpert.repair.source.watching import Kind
 
 _CASTS = {"int": ".to(torch.int64)", "bool": ".to(torch.bool)"}
+_KEYED = ("set", "frozenset", "dict.fromkeys", "collections.Counter")
 _STACK = "torch.stack([torch.as_tensor(each) for each in {}])"
 
 
@@ -22,7 +23,7 @@ _STACK = "torch.stack([torch.as_tensor(each) for each in {}])"
 def keep_as_tensor(page: Page) -> Iterator[Change]:
     """A tensor computes like the numbers in it, and without leaving the graph."""
     for node, value in page.methods("item", "tolist"):
-        if page.is_tensor(value) and not node.args:
+        if page.is_tensor(value) and not node.args and not _is_keyed(page, node):
             yield node, value if page.code(node.func).endswith("tolist") else _scalar(page, value)
     for node in page.calls("float", "int", "bool"):
         value = node.args[0].value if node.args else node
@@ -40,6 +41,13 @@ def keep_as_tensor(page: Page) -> Iterator[Change]:
         place = part.slice[0].slice if len(part.slice) == 1 else None
         if isinstance(place, cst.Index) and page.is_tensor(part.value):
             yield from _places(page, place.value)
+
+
+def _is_keyed(page: Page, node: cst.Call) -> bool:
+    """Whether a set or a dict is made of it: of two tensors none is the same, whatever is in them."""
+    around = page.parent(node)
+    call = page.parent(around) if isinstance(around, cst.Arg) else None
+    return isinstance(call, cst.Call) and page.name(call.func) in _KEYED
 
 
 def _places(page: Page, listed: cst.BaseExpression) -> Iterator[Change]:

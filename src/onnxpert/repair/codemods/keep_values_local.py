@@ -8,6 +8,7 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.guarding import guarded
 from onnxpert.repair.source.page import Page, below, dotted, names_in
 
 _ADDING = ("append", "extend", "add", "update")
@@ -15,7 +16,7 @@ _ADDING = ("append", "extend", "add", "update")
 
 @codemod("keep-values-local", cures=("STA302",))
 def keep_values_local(page: Page) -> Iterator[Change]:
-    """What forward puts on the module is not in the file; a name of its own gives the same outputs."""
+    """What forward puts on the module is not in the file: a name of its own, or outside of exports alone."""
     for owner in below(page.tree, cst.ClassDef):
         uses: dict[str, list[cst.Attribute]] = {}
         for node in below(owner, cst.Attribute):
@@ -25,7 +26,8 @@ def keep_values_local(page: Page) -> Iterator[Change]:
         strings = {each.raw_value for each in below(owner, cst.SimpleString)}
         for name, nodes in uses.items():
             if (log := _log(page, nodes)) and name not in strings:  # a buffer is registered by name
-                yield from ((statement, None) for statement in log)
+                for statement in log:
+                    yield from _outside(page, statement)
                 continue
             here = [node for node in nodes if _function(page, node) == "forward"]
             # A constructor may give it a first value; whoever reads it anywhere else needs it there.
@@ -39,10 +41,15 @@ def _localised(page: Page, uses: list[cst.Attribute], name: str) -> Iterator[Cha
     line = page.line(first) if first else None
     if first is None or line is None or not _is_at_top(page, line):
         return
-    if len(uses) == 1 and isinstance(first.value, cst.Name):  # nobody reads it
-        yield first, None
+    if len(uses) == 1:  # it is for somebody outside
+        yield from guarded(page, line)
     else:
         yield from ((node, cst.Name(name)) for node in uses)
+
+
+def _outside(page: Page, statement: cst.BaseSmallStatement) -> Iterator[Change]:
+    if line := page.line(statement):
+        yield from guarded(page, line)
 
 
 def _log(page: Page, uses: list[cst.Attribute]) -> list[cst.BaseSmallStatement]:

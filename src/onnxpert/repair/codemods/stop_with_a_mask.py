@@ -13,7 +13,7 @@ from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.counting import NotByRowError
 from onnxpert.repair.source.folding import appended, folded
 from onnxpert.repair.source.page import Page, below, dotted, small
-from onnxpert.repair.source.state import anew, is_truth
+from onnxpert.repair.source.state import anew, firsts, is_truth
 from onnxpert.repair.source.uses import bound, carried, read_after
 
 
@@ -51,16 +51,18 @@ class _Masked:
     at: int
     kind: str
     lists: dict[str, str] = field(default_factory=dict)  # to which a turn adds -> of which turns
+    late: frozenset[str] = frozenset()  # what has no value before the first turn
 
     def changes(self) -> Iterator[Change]:
         page, loop, lines = self.page, self.loop, list(self.loop.body.body)
         state, branch = carried(page, loop), cst.ensure_type(lines[self.at], cst.If)
         lost = [name for name in bound(loop.body) if name not in state]
-        if not isinstance(loop.body, cst.IndentedBlock) or any(
-            read_after(page, loop, n) for n in lost
-        ):
-            raise NotByRowError
+        new_ones = [name for name in lost if read_after(page, loop, name)]
+        self.late = frozenset([*new_ones, *(name for name in state if _is_none(page, loop, name))])
         stops = self.kind == "Break"
+        if not isinstance(loop.body, cst.IndentedBlock) or not all(map(self._is_soon, self.late)):
+            raise NotByRowError
+        state = [*state, *new_ones]
         done = page.fresh(loop, "stopped" if stops else "skipped")
         before: list[Any] = lines[: self.at]
         after = lines[self.at + 1 :]
@@ -76,8 +78,17 @@ class _Masked:
             new = new.with_changes(test=self._going(loop.test, done))
         first = [page.statement(f"{done} = torch.tensor(False)")] if stops else []
         first += [page.statement(f"{name} = []") for name in self.lists.values()]
+        first += [page.statement(f"{name} = None") for name in new_ones]
         yield loop, [*first, new]
         yield from folded(page, loop, self.lists)
+
+    def _is_soon(self, name: str) -> bool:
+        """Whether a name has its value in the first turn, whenever that ends: before it asks, and only there."""
+        lines = self.loop.body.body
+        before, after = lines[: self.at], lines[self.at + 1 :]
+        given = [bound(each) for each in before if not isinstance(each, cst.BaseCompoundStatement)]
+        later = any(name in bound(each) for each in after)
+        return self.kind == "Break" and any(name in each for each in given) and not later
 
     def _going(self, test: cst.BaseExpression, done: str) -> cst.BaseExpression:
         always = self.page.code(test) in ("True", "1")
@@ -121,8 +132,14 @@ class _Masked:
     def _chosen(self, name: str, done: str, kept: str) -> str:
         """The old or the new value; of truth values without Where, which runtimes have not for them."""
         if is_truth(self.page, self.loop, name):
-            return f"({done} & {kept}) | (~{done} & {name})"
-        return f"torch.where({done}, {kept}, {name})"
+            new = f"({done} & {kept}) | (~{done} & {name})"
+        else:
+            new = f"torch.where({done}, {kept}, {name})"
+        return f"{name} if {kept} is None else {new}" if name in self.late else new
 
     def _listed(self, name: str) -> str:
         return self.lists.setdefault(name, self.page.fresh(self.loop, f"{name}_taken"))
+
+
+def _is_none(page: Page, loop: cst.CSTNode, name: str) -> bool:
+    return any(page.code(each) == "None" for each in firsts(page, loop, name)[:1])

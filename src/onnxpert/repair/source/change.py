@@ -59,7 +59,10 @@ class _Applied(cst.CSTTransformer):
 
 def fitted(page: Page, original: cst.CSTNode, new: cst.BaseExpression) -> cst.BaseExpression:
     """In parentheses, where it needs them in the place of the old one."""
-    if new.lpar or isinstance(new, _FIRM) or isinstance(page.parent(original), _DELIMITED):
+    around = page.parent(original)
+    if isinstance(around, cst.If) and not around.whitespace_before_test.empty:
+        return new
+    if new.lpar or isinstance(new, _FIRM) or isinstance(around, _DELIMITED):
         return new
     return new.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
