@@ -148,6 +148,14 @@ def sorts(place: Location) -> bool:
     return isinstance(found, ast.Call) and _called(found.func) in ("sorted", "sort")
 
 
+def subscripted(place: Location) -> ast.expr | None:
+    """What one thing is taken out of at a place, `layers` of `layers[k]`."""
+    tree = tree_of(place.file)
+    found = _expression(tree, place) if tree is not None else None
+    one = isinstance(found, ast.Subscript) and not isinstance(found.slice, ast.Slice)
+    return found.value if one else None  # type: ignore[union-attr]
+
+
 def is_told(place: Location) -> bool:
     """Whether a place is within a call that tells somebody something: `print(...)`, `log.info(...)`."""
     tree = tree_of(place.file)

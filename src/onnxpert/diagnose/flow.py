@@ -116,6 +116,15 @@ def reaches_output(captured: Captured, index: int) -> bool:
     return False
 
 
+def is_unread_by_any(captured: Captured, index: int) -> bool:
+    """Whether no call was given a graph input, or a size of it, and Python took nothing out of it."""
+    nodes = list(captured.root.graph.nodes)
+    node = [node for node in nodes if node.op == "placeholder"][index]
+    sizes = _symbols(getattr(node.meta.get("val"), "shape", ()))
+    asked = any(not sizes.isdisjoint(_symbols((each.args, each.kwargs))) for each in nodes)
+    return not (node.users or "taken_out" in node.meta or asked)
+
+
 def _is_tensor(node: fx.Node) -> bool:
     return hasattr(node.meta.get("val"), "untyped_storage")
 

@@ -26,9 +26,12 @@ from onnxpert.capture.forking.truths import TRUTHS
 from onnxpert.capture.reads import condition
 from onnxpert.capture.recorder import UnseenTensorError
 from onnxpert.capture.scouting.doubles import SYMBOLS, Doubles
+from onnxpert.capture.scouting.giving import Given, GivenUpError
+from onnxpert.capture.scouting.holding import Handover
 from onnxpert.capture.scouting.hurrying import HurriedError, Hurry
 from onnxpert.capture.scouting.knowing import Number, knowing_mode
 from onnxpert.capture.scouting.leaving import leaving
+from onnxpert.capture.scouting.picking import picks
 from onnxpert.capture.scouting.stumbling import (
     branch,
     in_library_check,
@@ -53,6 +56,7 @@ _ASKING = frozenset(
     {"__bool__", "__int__", "__index__", "__float__", "__len__", "__contains__", "item", "tolist",
      "is_nonzero", "equal", "allclose"}
 )  # fmt: skip
+_ITEMS = frozenset({torch.ops.aten.item.default, torch.ops.aten._local_scalar_dense.default})
 _NUMBERS = frozenset({"__int__", "__index__", "__float__"})
 
 
@@ -76,6 +80,7 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         self.answers: dict[tuple[str, int], set[bool]] = {}  # line of a branch -> which way it went
         self.turned: Mapping[tuple[str, int], bool] = {}  # lines, and what they are answered first
         self.hurry = Hurry()
+        self.given = Given()
         self._calls: list[str] = []  # the functions of torch's that are running
         self._dispatched = 0
         self._wanted = 0  # how many numbers the operators asked for
@@ -100,7 +105,8 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         if self._reading:  # torch asks on the way, for the length of a list
             self.block(Asked.NUMPY, text, place)
         elif not is_truth or (self._calls and self._calls[-1] in _NUMBERS and not condition(place)):
-            self.block(Asked.NUMBER, text, taken or place, place)
+            asked = Asked.BRANCH if picks(place) else Asked.NUMBER
+            self.block(asked, text, place if asked is Asked.BRANCH else taken or place, place)
         elif not self._asks() or (taken is not None and is_librarys()):
             asked = Asked.BRANCH if taken is None else Asked.NUMBER
             self.implied.append(Blocker(asked, text, taken or place, place))
@@ -152,10 +158,13 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         place = at or self.place()
         text = f"{type(error).__name__}: {error}"
         if asked is Asked.NUMBER:
-            taken = [self._taken.get(symbol) for symbol in symbols_at(error, place)]
-            self.block(asked, text, next(filter(None, taken), place), place)
+            self.block(asked, text, self._number_behind(error, place) or place, place)
         elif place is None or not any(is_at(place, one) for one in self.blockers):
             self.block(asked, text, place)  # else it is what came of that
+
+    def _number_behind(self, error: Exception, place: Location | None) -> Location | None:
+        taken = (self._taken.get(symbol) for symbol in symbols_at(error, place))
+        return next(filter(None, taken), None)
 
     def block(
         self, asked: Asked, text: str, at: Location | None = None, needed: Location | None = None
@@ -191,12 +200,19 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         args, kwargs = pytree.tree_map(self._stand_in, (tuple(args), kwargs))
         if func in TRUTHS and all(id(each) in self._real for each in tensors(args)):
             return self._truth(func, args, kwargs)
+        if func in _ITEMS and self._witness is None and id(args[0]) in self._real:
+            blocker = self.given.blocker(self.place(), listed=self._reading)
+            if blocker is not None:
+                self.blockers.append(blocker)
+                self.looked_at(args)
+                return self._really(func, args, kwargs)
         mark, wanted = self.mark(), self._wanted
         try:
             with self._dispatching():
                 out = super().__torch_dispatch__(func, types, args, kwargs)
         except Exception as error:
             # Behind a loop that was left, an error is the model's own if real tensors know nothing of it.
+            self.looked_at((args, kwargs))
             real = self._run(func, args, kwargs, error) if self.hurry.left else _MISSING
             follows = any(is_odd(self._real.get(id(each))) for each in tensors((args, kwargs)))
             # torch.export knows how to follow the former; the latter is told of what made it.
@@ -290,6 +306,10 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
                 if self.hurry.left:
                     raise HurriedError from error
                 at = of_exception(error, self.modules[-1])
+                if stumbled(error) is Asked.NUMBER:
+                    taken = self._number_behind(error, at) or at
+                    if self.given.adds(f"{type(error).__name__}: {error}", taken, at):
+                        raise GivenUpError from error
                 self.take_back(mark)
                 for table in before:  # `self.rows.append(x.item())`: no symbol is left in it
                     table.restore()
@@ -317,7 +337,8 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
 
     def _outside(self, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
         """A module run for real, its result as a stand-in; the modules below it are looked into."""
-        given, named = self.reals((args, kwargs))
+        handover = Handover(self._handed_over)
+        given, named = handover.given((args, kwargs))
         self._witness = Witness(self)
         try:
             # While torch says that it is exporting, it hands a scripted method its module twice.
@@ -328,7 +349,12 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
                 result = call(module, *given, **named)
         finally:
             self._witness = None
-        return self.stand_in(result)
+        handover.taken_back(self.stand_in)
+        return Handover(self.stand_in).given(result)
+
+    def _handed_over(self, value: Any) -> Any:
+        self.looked_at(value)
+        return self.real(value)
 
     def _looked_into(self, inside: Any, plain: Any, module: Any, args: Any, kwargs: Any) -> Any:
         """A module below one that is run for real: scouted with stand-ins, and real again after."""
@@ -336,10 +362,12 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         depth = len(self.modules)
         try:
             with _disable_current_modes():
-                given, named = self.stand_in((args, kwargs))
+                handover = Handover(self.stand_in)
+                given, named = handover.given((args, kwargs))
                 with self.fake_mode, self:
                     out = inside(module, *given, **named)
-                result = self.reals(out)
+                handover.taken_back(self.reals)
+                result = Handover(self.real).given(out)
         except Exception:  # then nothing is learnt about it, and the run goes on
             del self.modules[depth:]
             result = _MISSING
@@ -352,6 +380,12 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         self._left = True
         asked = Asked.NUMPY if name in _ARRAYS else Asked.CALL
         self.block(asked, f"{type(error).__name__}: {error}" if error else f"`{name}` was called")
+
+    def take_back(self, mark: Any) -> None:
+        for node in self.since(mark):
+            for given in node.all_input_nodes:  # what is done again beside the graph reads it too
+                given.meta["taken_out"] = True
+        super().take_back(mark)
 
     def looked_at(self, given: Any) -> None:
         """Python has the values, though no call in the graph says so."""

@@ -16,6 +16,7 @@ from onnxpert.capture.kinds import own_types
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.reads import condition, texts_at
 from onnxpert.capture.recorder import Recorder
+from onnxpert.capture.scouting.giving import Given, GivenUpError
 from onnxpert.capture.scouting.hurrying import HurriedError
 from onnxpert.capture.scouting.scout import Scout
 from onnxpert.capture.scouting.stumbling import is_at, is_read_at, same
@@ -47,10 +48,11 @@ def scout(loaded: Loaded, stopped: Sequence[Location] = ()) -> Scouted:
     if not runs_as_python(loaded) or isinstance(loaded.module, torch.jit.ScriptModule):
         return Scouted()
     within: Callable[[], AbstractContextManager[None]] = nullcontext
-    seen, captured = _run(loaded, within, {})
+    given = Given()
+    seen, captured = _run(loaded, within, {}, given)
     if captured is None and differentiates(loaded):
         within = above_autograd()
-        above, captured = _run(loaded, within, {})
+        above, captured = _run(loaded, within, {}, given)
         seen = above if captured is not None else seen
     if seen is None:
         return Scouted()
@@ -62,15 +64,16 @@ def scout(loaded: Loaded, stopped: Sequence[Location] = ()) -> Scouted:
     if captured is None:
         return Scouted(blockers)
     sides = []
-    for other, graph in _other_sides(loaded, within, seen):
+    for other, graph in _other_sides(loaded, within, seen, given):
         new = [one for one in other.blockers if not any(same(one, known) for known in blockers)]
         blockers = _distinct((*blockers, *new), (), ())
         sides.append(_beside(graph, blockers))
+        _note_reads(captured, graph)
     return Scouted(blockers, _beside(captured, blockers), tuple(sides))
 
 
 def _other_sides(
-    loaded: Loaded, within: Callable[[], AbstractContextManager[None]], first: Scout
+    loaded: Loaded, within: Callable[[], AbstractContextManager[None]], first: Scout, given: Given
 ) -> Iterator[tuple[Scout, Captured]]:
     """The model once more for each branch that went one way, as it is on the other."""
     runs = min(_MOST_SIDES, _MOST_NODES // max(len(first.graph.nodes), 1))
@@ -79,7 +82,7 @@ def _other_sides(
     while waiting and runs > 0:
         runs -= 1
         turned = waiting.pop(0)
-        other, graph = _run(loaded, within, turned)
+        other, graph = _run(loaded, within, turned, given)
         if other is None or graph is None:
             continue
         sides = other.other_sides().items()
@@ -88,17 +91,31 @@ def _other_sides(
         yield other, graph
 
 
+def _note_reads(captured: Captured, side: Captured) -> None:
+    """An input that is read on another side of a branch is no unread one."""
+    read = {name for name, node in _placeholders(side) if node.users or "taken_out" in node.meta}
+    for name, node in _placeholders(captured):
+        if name in read:
+            node.meta["taken_out"] = True
+
+
+def _placeholders(captured: Captured) -> Iterator[tuple[str, Any]]:
+    nodes = (node for node in captured.root.graph.nodes if node.op == "placeholder")
+    yield from ((entry.name, node) for entry, node in zip(captured.inputs, nodes, strict=True))
+
+
 def _run(
     loaded: Loaded,
     within: Callable[[], AbstractContextManager[None]],
     turned: Mapping[tuple[str, int], bool],
+    given: Given,
 ) -> tuple[Scout | None, Captured | None]:
     made: list[Scout] = []
     patient = False
 
     def make(_: FakeTensorMode, *rest: Any) -> Scout:
         made.append(Scout(*rest))
-        made[0].turned, made[0].hurry.patient = turned, patient
+        made[0].turned, made[0].hurry.patient, made[0].given = turned, patient, given
         return made[0]
 
     @contextmanager
@@ -118,6 +135,8 @@ def _run(
                 except HurriedError:
                     patient = True
                     continue
+                except GivenUpError:
+                    continue
                 except SizeTakenError:  # a number that can stay a symbol, as in any capture
                     continue
                 break
@@ -136,7 +155,16 @@ def _distinct(
         ended = at is not None and any((at.file, at.line) == (s.file, s.line) for s in stopped)
         if (ended or not blockers) and not any(same(one, other) for other in blockers):
             blockers = (*blockers, one)
-    return tuple(_of_one_kind(one, blockers) for one in blockers if not _follows(one, blockers))
+    left = [_of_one_kind(one, blockers) for one in blockers if not _follows(one, blockers)]
+    # A line that asks again and again in one layer asks one thing; in another layer it is another.
+    return tuple({_question(one): one for one in reversed(left)}.values())[::-1]
+
+
+def _question(one: Blocker) -> object:
+    at, there = one.location, one.needed
+    if at is None:
+        return one
+    return one.asked, _line(at), at.module, _line(there) if there is not None else None
 
 
 def _of_one_kind(one: Blocker, blockers: Sequence[Blocker]) -> Blocker:

@@ -49,6 +49,15 @@ def is_open(held: Any, place: Any) -> bool:
     return isinstance(place, SYMBOLS)
 
 
+def is_pickable(held: Any) -> bool:
+    """Whether whichever of these things is meant, what is done with it can be done with each."""
+    if isinstance(held, (Grown, torch.Size)) or not isinstance(held, _LISTS):
+        return False
+    items = list(held)
+    alike = all(isinstance(one, _VALUES) for one in items) or all(map(callable, items))
+    return 0 < len(items) <= _MOST and alike
+
+
 def is_open_part(held: Any, place: slice) -> bool:
     """`held[start:stop]` of things that Python holds, by a number that is not there."""
     ends = (place.start, place.stop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.statement import refuses
-from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity
+from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity, Unwritten
 from onnxpert.diagnose.causes import blockers, is_obstacle, told, unwritten
 from onnxpert.diagnose.instead import of_unwritten
 from onnxpert.diagnose.rule import rule
@@ -68,11 +68,11 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
                 help="have both sides return the same number of results, each of one type and one "
                 "number of dimensions: an output of a file has no other",
             )
-        elif not is_obstacle(failed):
+        elif not is_obstacle(failed) and not _is_at(reason, blocker.location):
             if blocker.location is not None and refuses(blocker.location):
                 continue  # a check, which is told as one
             yield Hit(
-                "Python branches on the value of a tensor, which by itself the file can do too",
+                "Python branches on the value of a tensor: an If of the file, where each side can be followed",
                 at=blocker.location,
                 severity=Severity.INFO,
                 help="see to the errors; what this leads to is then in the file, or said here",
@@ -85,6 +85,12 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
                 or "use torch.where for values, or torch.cond(predicate, true_fn, false_fn, operands)",
                 notes=tuple(told(reason)),
             )
+
+
+def _is_at(reason: Unwritten | None, place: Location | None) -> bool:
+    """Whether it is this line, and no other obstacle's, that could not be written down."""
+    at = None if reason is None else reason.location
+    return at is not None and place is not None and (at.file, at.line) == (place.file, place.line)
 
 
 def _difference(failed: CaptureFailed, place: Location | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from onnxpert.core.surrounding import is_unread
 from onnxpert.core.types import Captured, Hit, InputKind, Severity
-from onnxpert.diagnose.flow import reaches_output
+from onnxpert.diagnose.flow import is_unread_by_any, reaches_output
 from onnxpert.diagnose.rule import rule
 
 
@@ -54,8 +54,10 @@ def unused_input(captured: Captured) -> Iterator[Hit]:
     users = {entry.name for entry in captured.inputs if entry.kind is InputKind.USER}
     for index, entry in enumerate(captured.inputs):
         if entry.kind is InputKind.USER and len(users) > 1 and _is_unused(captured, index):
+            # Of one that has a name in the source its size may be asked for, of which a file knows nothing.
+            what = "input" if _is_unread(captured, entry.name) else "values of the input"
             yield Hit(
-                f"no output depends on the input {entry.name}",
+                f"no output depends on the {what} {entry.name}",
                 at=captured.loaded.source if captured.loaded else None,
                 help=f"leave {entry.name} out, if the file need not take it",
             )
@@ -64,8 +66,12 @@ def unused_input(captured: Captured) -> Iterator[Hit]:
 def _is_unused(captured: Captured, index: int) -> bool:
     if captured.strategy != "scout":
         return not reaches_output(captured, index)
-    # Behind a stand-in nothing depends on anything: only the source tells.
-    loaded, name = captured.loaded, captured.inputs[index].name
+    # Behind a stand-in nothing depends on anything: what nothing reads at all is told.
+    return is_unread_by_any(captured, index) or _is_unread(captured, captured.inputs[index].name)
+
+
+def _is_unread(captured: Captured, name: str) -> bool:
+    loaded = captured.loaded
     leaves = loaded.leaves if loaded is not None else ()
     paths = [leaf.path for leaf in leaves if leaf.name == name]
     return loaded is not None and any(is_unread(loaded.source, path) for path in paths)
