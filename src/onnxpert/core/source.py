@@ -171,11 +171,14 @@ def of_traceback(traceback: TracebackType | None) -> tuple[Frame, ...]:
     return tuple(frames)
 
 
-def of_exception(error: BaseException, module: str = "") -> Location | None:
-    """Where in the user's code an exception began: the cause at the end of the chain knows best."""
+def of_exception(
+    error: BaseException, module: str = "", before: BaseException | None = None
+) -> Location | None:
+    """Where in the user's code an exception began: the cause at the end of the chain knows best, but
+    for one that was being handled `before`."""
     chain: list[BaseException] = []
     seen: BaseException | None = error
-    while seen is not None and seen not in chain:
+    while seen is not None and seen is not before and seen not in chain:
         chain.append(seen)
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
     for cause in reversed(chain):

@@ -6,6 +6,7 @@ import ast
 import builtins
 import functools
 import linecache
+from collections.abc import Iterator
 from enum import StrEnum, auto
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -196,6 +197,27 @@ def _uses_of_text(place: Location) -> list[Location]:
         if isinstance(node.targets[0], ast.Name)
         for use in _uses(node, node.targets[0].id, above)
     ]
+
+
+def handed_on(place: Location) -> Iterator[tuple[ast.expr, Location]]:
+    """The calls that are given what is made at a place, by the name that it gets there: what is called,
+    and where. In the order of the lines."""
+    tree = tree_of(place.file)
+    if tree is None:
+        return
+    lines = {use.line for use in _uses_of_text(place) if use.line > place.line}
+    names = {
+        node.targets[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _covers(node, place)
+        if isinstance(node.targets[0], ast.Name)
+    }
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
+        inside = [each for given in call.args for each in ast.walk(given)]
+        given = (each for each in inside if isinstance(each, ast.Name) and each.id in names)
+        if any(each.lineno in lines for each in given):
+            yield call.func, _at(place.file, call, place.module, place.function)
 
 
 def is_only_computed(place: Location) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -31,7 +32,7 @@ def _findings(rule: Rule, evidence: Any) -> Iterable[Finding]:
     merged: dict[tuple[Any, ...], Finding] = {}
     for hit in rule.check(evidence):
         severity = hit.severity or rule.severity
-        key = (hit.message, hit.at and (hit.at.file, hit.at.line))
+        key = (_within_its_module(hit), hit.at and (hit.at.file, hit.at.line))
         if key in merged:
             merged[key] = _again(merged[key], hit)
         else:
@@ -54,6 +55,15 @@ def _again(finding: Finding, hit: Hit) -> Finding:
     """The same once more, as in each layer of a loop: counted, and its module named."""
     module = hit.at.module if hit.at else ""
     new = (module,) if module and module not in finding.modules else ()
+    message = finding.message if hit.message == finding.message else _within_its_module(hit)
     return replace(  # type: ignore[no-any-return]
-        finding, count=finding.count + 1, modules=(*finding.modules, *new)
+        finding, message=message, count=finding.count + 1, modules=(*finding.modules, *new)
     )
+
+
+def _within_its_module(hit: Hit) -> str:
+    """What is said, as it is said of the same line in another layer: the buffer `cache`, and not
+    `blocks.3.cache`."""
+    module = hit.at.module if hit.at else ""
+    within = rf"(?<![\w.]){re.escape(module)}\."
+    return re.sub(within, "", hit.message) if module else hit.message

@@ -20,7 +20,9 @@ class Handover:
 
     def __init__(self, change: Callable[[Any], Any]) -> None:
         self._change = change
-        self._copies: dict[int, tuple[Any, Any, dict[str, Any]]] = {}  # of the objects that were met
+        self._copies: dict[
+            int, tuple[Any, Any, dict[str, Any]]
+        ] = {}  # of the objects that were met
 
     def given(self, tree: Any, depth: int = 0) -> Any:
         def one(leaf: Any) -> Any:

@@ -25,6 +25,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from onnxpert.capture.forking.truths import TRUTHS
 from onnxpert.capture.reads import condition
 from onnxpert.capture.recorder import UnseenTensorError
+from onnxpert.capture.scouting.arrays import goes_to
 from onnxpert.capture.scouting.doubles import SYMBOLS, Doubles
 from onnxpert.capture.scouting.giving import Given, GivenUpError
 from onnxpert.capture.scouting.holding import Handover
@@ -379,7 +380,9 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         """A call took a tensor out of torch, or failed to."""
         self._left = True
         asked = Asked.NUMPY if name in _ARRAYS else Asked.CALL
-        self.block(asked, f"{type(error).__name__}: {error}" if error else f"`{name}` was called")
+        text = f"{type(error).__name__}: {error}" if error else f"`{name}` was called"
+        place = self.place()
+        self.block(asked, text, place, goes_to(place) if asked is Asked.NUMPY else None)
 
     def take_back(self, mark: Any) -> None:
         for node in self.since(mark):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import CodeType, FunctionType
@@ -46,17 +47,18 @@ def written(
     loaded: Loaded, record: Record, told: Callable[[Unwritten], None] = lambda _: None
 ) -> Captured | None:
     """The model with its branches and loops as units, if all of it can be said so; else why not."""
+    handled = sys.exception()  # what the strategy before this one came to
     try:
         return _written(loaded, record)
     except UnwritableError as error:
         logger.debug("not written as it stands: %s", error)
-        told(Unwritten(str(error), of_exception(error)))
+        told(Unwritten(str(error), of_exception(error, before=handled)))
     # The model's own, or of torch, which cannot follow a number that is not there.
     except Exception as error:
         logger.debug("not written as it stands", exc_info=True)
         for kind, text in _TOLD.items():
             if isinstance(error, kind):
-                told(Unwritten(text, of_exception(error)))
+                told(Unwritten(text, of_exception(error, before=handled)))
     return None
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.statement import refuses
+from onnxpert.core.statement import refuses, subscripted
 from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity, Unwritten
 from onnxpert.diagnose.causes import blockers, is_obstacle, told, unwritten
-from onnxpert.diagnose.instead import of_unwritten
+from onnxpert.diagnose.instead import of_number, of_unwritten
 from onnxpert.diagnose.rule import rule
 
 
@@ -81,10 +81,15 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
             yield Hit(
                 "Python branches on the value of a tensor",
                 at=blocker.location,
-                help=cure
-                or "use torch.where for values, or torch.cond(predicate, true_fn, false_fn, operands)",
+                help=cure or _cure(blocker.location),
                 notes=tuple(told(reason)),
             )
+
+
+def _cure(place: Location | None) -> str:
+    if place is not None and subscripted(place) is not None:
+        return of_number("", place.code)
+    return "use torch.where for values, or torch.cond(predicate, true_fn, false_fn, operands)"
 
 
 def _is_at(reason: Unwritten | None, place: Location | None) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 
 from onnxpert.core.surrounding import returned
 from onnxpert.core.types import Captured, Hit, Severity
@@ -58,9 +59,22 @@ def dropped_output(captured: Captured) -> Iterator[Hit]:
             help="return the tensors that the file shall give",
             severity=Severity.ERROR,
         )
-    for name, kind in captured.dropped if outputs else ():
+    for names, kind in _of_a_kind(captured.dropped) if outputs else ():
+        one, *rest = names
         yield Hit(
-            f"the output {name or 'of the model'} is a {kind}, and the file leaves it out",
+            f"the outputs {one} to {rest[-1]} are each a {kind}, and the file leaves them out"
+            if rest
+            else f"the output {one or 'of the model'} is a {kind}, and the file leaves it out",
             at=returned(captured.loaded.source) if captured.loaded else None,
             help="return tensors, and keep names and settings beside the model",
         )
+
+
+def _of_a_kind(dropped: Sequence[tuple[str, str]]) -> Iterator[tuple[list[str], str]]:
+    """The items of one list together."""
+
+    def key(one: tuple[str, str]) -> tuple[str, str]:
+        return one[0].rstrip("0123456789"), one[1]
+
+    for (_, kind), items in itertools.groupby(dropped, key):
+        yield [name for name, _ in items], kind

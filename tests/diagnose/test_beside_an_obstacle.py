@@ -1,0 +1,136 @@
+"""What is told of a line when something else in the model cannot be exported: no more than is true of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx
+import numpy
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+from onnxpert import Severity
+from tests.diagnose.test_far_causes import marks
+
+
+def _text(x: Tensor) -> Tensor:
+    return torch.from_numpy(x.numpy().astype("S4").view("u1"))  # obstacle
+
+
+class Graph:
+    """No dataclass: nothing says what is in it."""
+
+    def __init__(self, x: Tensor, edges: Tensor) -> None:
+        self.x = x
+        self.edges = edges
+
+
+def _parts(edges: Tensor) -> float:
+    graph: Any = networkx.Graph()
+    graph.add_edges_from(edges.t().tolist())  # kept
+    return float(networkx.number_connected_components(graph))
+
+
+class Layer(nn.Module):
+    def forward(self, data: Graph) -> Tensor:
+        return torch.linalg.eigvals(data.x[:, None] * data.x).real  # spectrum
+
+
+class Network(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = Layer()
+
+    def forward(self, data: Graph) -> Tensor:  # taken
+        parts = _parts(data.edges)
+        count = int(data.x.argmax()) + 1  # computed
+        return self.layer(data) * parts + torch.zeros(count).sum()
+
+
+def test_a_library_that_keeps_numbers_hides_nothing_behind_it() -> None:
+    edges = torch.tensor([[0, 1], [1, 2]])
+    report = onnxpert.diagnose(Network().eval(), (Graph(torch.ones(3), edges),))
+    errors = {(one.rule, one.location.code) for one in report.findings if one.severity == "error"}
+    assert {(rule, code.rpartition("  # ")[2]) for rule, code in errors} == {
+        ("INP105", "taken"),
+        ("CTL402", "kept"),
+        ("OPS501", "spectrum"),
+    }
+    assert marks(report, "CTL411") == {"computed": Severity.INFO}
+
+
+NAMES = {0: "low", 1: "high"}
+BOOST = {"low": 1.0, "high": 2.0}
+SCALES = {0: 1.0, 1: 2.0}
+
+
+class Chooses(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+
+    def forward(self, x: Tensor, k: Tensor) -> tuple[Tensor, ...]:
+        x = self.heads[k[0].item()](x)  # layer
+        x = x * SCALES[int(k[0])]  # number
+        name = NAMES[int(k[0])]  # name
+        return x * BOOST[name], _text(x)
+
+
+def test_of_the_choices_that_data_make_only_what_no_file_can_say_is_an_error() -> None:
+    report = onnxpert.diagnose(Chooses().eval(), (torch.randn(2, 4), torch.tensor([1, 0])))
+    told = {**marks(report, "CTL401"), **marks(report, "CTL405")}
+    assert told == {"layer": Severity.INFO, "number": Severity.INFO, "name": Severity.ERROR}
+
+
+class Fits(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = x.numpy()  # array
+        z = numpy.maximum(y, 0)
+        return torch.from_numpy(numpy.polyfit(numpy.arange(len(y)), z, 2))  # fitted
+
+
+def test_what_only_numpy_has_is_told_where_it_is_called_too() -> None:
+    report = onnxpert.diagnose(Fits().eval(), (torch.randn(7),))
+    assert marks(report, "CTL402") == {"array": Severity.ERROR, "fitted": Severity.INFO}
+
+
+class Features(nn.Module):
+    def forward(self, features: dict[str, Tensor], size: Tensor) -> tuple[Tensor, ...]:
+        total = sum(features[name] for name in ("age", "price"))
+        return total * size.shape[0], _text(size[:0])
+
+
+def test_an_input_that_only_its_key_leads_to_is_told_when_nothing_reads_it() -> None:
+    features = {name: torch.ones(3) for name in ("age", "price", "colour")}
+    report = onnxpert.diagnose(Features().eval(), (features, torch.ones(2)))
+    told = [one.message for one in report.findings if one.rule == "INP114"]
+    assert told == ["no output depends on the values of the input features_colour"]
+
+
+class Cached(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.cache += x  # written
+        return x + self.cache
+
+
+def test_the_same_line_of_several_layers_is_one_finding() -> None:
+    report = onnxpert.diagnose(nn.Sequential(Cached(), Cached()).eval(), (torch.ones(3),))
+    (found,) = [one for one in report.findings if one.rule == "STA301"]
+    assert found.message.startswith("forward changes the buffer cache,")
+    assert (found.count, found.modules) == (2, ("0", "1"))
+
+
+class Labels(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, list[str]]:
+        return x + 1, ["a", "b", "c"]
+
+
+def test_the_names_of_a_list_are_one_finding() -> None:
+    report = onnxpert.diagnose(Labels().eval(), (torch.ones(3),))
+    (found,) = [one for one in report.findings if one.rule == "INP121"]
+    assert found.message == "the outputs 1_0 to 1_2 are each a str, and the file leaves them out"
