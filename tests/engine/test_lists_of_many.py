@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
@@ -113,7 +115,53 @@ def ends_replaced(x: Tensor) -> Any:
     return torch.stack(last), torch.stack(rest)
 
 
+def folded(x: Tensor) -> Any:
+    blended = functools.reduce(functools.partial(torch.lerp, weight=0.3), x)
+    running = torch.stack(list(itertools.accumulate(x.unbind(0), torch.maximum)))
+    products = list(itertools.accumulate((row.sum() for row in x), torch.mul, initial=x[0, 0]))
+    return blended, running, torch.stack(products)
+
+
+def combined(x: Tensor) -> Any:
+    steps = [b - a for a, b in itertools.pairwise([row * 2 for row in x] + [x.sum(0)])]
+    sums = [a * b for a, b in itertools.combinations(x, 2)] + [x[0]]
+    grid = [(i + 1) * x[0, j] for i, j in itertools.product(range(x.shape[0]), range(2, 4))]
+    return torch.stack(steps), torch.stack(sums), torch.stack(grid)
+
+
+def put_in(x: Tensor) -> Any:
+    kept = [x[0]]
+    for row in x:
+        kept.extend(x[: int((row > 0).sum())].unbind(0))
+        kept.extend([row * 2])
+    return torch.stack(kept), torch.tensor(len(kept))
+
+
+def largest_of_few(x: Tensor) -> Any:
+    best = max((float(row.max()) for row in x if row.sum() > 0), default=-1.0)
+    least = min([int((row > 0).sum()) for row in x if row[0] > 0], default=9)
+    return best * x[0], torch.tensor(least)
+
+
+def split_where_the_data_say(x: Tensor) -> Any:
+    pieces = torch.tensor_split(x, (x[:, 0] * 2).long())
+    return pad_sequence(list(pieces), batch_first=True), torch.tensor([len(p) for p in pieces])
+
+
+def numbers_of_rows(x: Tensor) -> Any:
+    grids = []
+    for one, other in (x[:, :2] > 0).long() + 1:
+        grids.append(torch.arange(one).unsqueeze(1).expand(-1, other).flatten())
+    return torch.cat(grids), torch.tensor(len(grids))
+
+
 FUNCTIONS = [
+    folded,
+    combined,
+    put_in,
+    largest_of_few,
+    split_where_the_data_say,
+    numbers_of_rows,
     ends_replaced,
     unzipped,
     best,

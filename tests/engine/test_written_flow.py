@@ -313,6 +313,23 @@ def test_a_finding_in_a_loop_is_at_its_own_columns() -> None:
     assert not found.stack  # a turn of a loop is no call
 
 
+def between(x: Tensor) -> Tensor:
+    n = x.shape[0]
+    if 2 < n <= x[:, 1:].shape[0] < 10 <= n + 6:
+        x = x + 1
+    elif 1 < (x > 0).sum() <= x.shape[1] < n + 9:
+        x = x * 2
+    while x.abs().max() > 9:
+        x = x * 0.5
+    return x
+
+
+def test_comparisons_in_a_row_have_both_sides(tmp_path: Path) -> None:
+    model, path = Model(between), tmp_path / "m.onnx"
+    onnxpert.export(model, (torch.randn(5, 3),), path, dynamic_shapes=({0: "rows"},))
+    assert_same(model, path, [torch.randn(n, 3) + m for n in (1, 2, 3, 4, 9, 10) for m in (0, 12)])
+
+
 # ---- what is left alone --------------------------------------------------------------------
 
 

@@ -27,6 +27,7 @@ from onnxpert.capture.open_sizes.scanning import scans_in_order
 from onnxpert.capture.open_sizes.signals import OpenSignals
 from onnxpert.capture.open_sizes.spacing import OpenSteps
 from onnxpert.capture.open_sizes.truths import truths_as_numbers
+from onnxpert.capture.open_sizes.unplaced import PlacedNumbers
 from onnxpert.capture.places import guards_with_places
 from onnxpert.capture.plain_kernels import plain_kernels
 from onnxpert.capture.pools import pools_at_once
@@ -119,6 +120,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(module_paths(recorder, root))
         stack.enter_context(pools_at_once())
+        stack.enter_context(PlacedNumbers())
         stack.enter_context(WrittenOut())
         stack.enter_context(FullWindows())
         stack.enter_context(AdaptiveWindows())

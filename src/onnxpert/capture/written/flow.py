@@ -25,7 +25,7 @@ from onnxpert.capture.written import choices, places, sequences, wordings
 from onnxpert.capture.written.counter import Counter
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.functions import Functions, flag
-from onnxpert.capture.written.held import UNDEFINED, Grown
+from onnxpert.capture.written.held import UNDEFINED, Grown, is_record
 from onnxpert.capture.written.lists import numbers_of
 from onnxpert.capture.written.pages import PageRecorder
 from onnxpert.capture.written.sequences import Steps, steps
@@ -73,6 +73,14 @@ class Flow:
                 delattr(owner, attribute)
         elif getattr(owner, attribute, UNDEFINED) is not value:
             setattr(owner, attribute, value)
+
+    def field(self, owner: Function, read: Function) -> Any:
+        """An attribute of a variable; that of a record is carried with it."""
+        return None if is_record(self.held(owner)) else self.held(read)
+
+    def put_field(self, owner: Any, attribute: str, value: Any) -> None:
+        if not is_record(owner):
+            self.put(owner, attribute, value)
 
     def given(self, value: Any) -> Any:
         many = (
@@ -139,6 +147,13 @@ class Flow:
         if plain and len(args) in (1, 2) and isinstance(args[0], torch.SymInt):
             return choices.found(held, args[0], args[1] if args[1:] else None, self.chosen)
         return held.get(*args)
+
+    def extended(self, held: Any, parts: Any) -> Any:
+        """What is left to append after `held.extend(parts)`."""
+        if isinstance(parts, Steps):
+            return parts
+        held.extend(parts)
+        return ()
 
     # ---- truth -----------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import torch
 from onnxpert.capture.open_sizes.nothing import correction
 from onnxpert.capture.written import sequences, wordings
 from onnxpert.capture.written.held import SYMBOLS, Grown
+from onnxpert.capture.written.iterating import Iterating
 from onnxpert.capture.written.orders import Orders
 from onnxpert.capture.written.sequences import Steps, steps
 from onnxpert.capture.written.units import Variables
@@ -52,6 +54,7 @@ class Functions:
             builtins.all: self._all,
             builtins.map: _map,
             builtins.filter: self._filter,
+            **Iterating(self._flow).table(),
         }
 
     def _truth(self, value: Any = False) -> Any:
@@ -149,6 +152,14 @@ class Functions:
         return self._extreme(builtins.max, torch.sym_max, values, options)
 
     def _extreme(self, plain: Function, symbolic: Function, values: Any, options: Any) -> Any:
+        if len(values) == 1 and isinstance(values[0], Steps):
+            values = (self._list(values[0]),)
+        if len(values) == 1 and isinstance(values[0], Grown) and "default" in options:
+            best_of = functools.partial(self._extreme, plain, symbolic, values)
+            rest = {key: value for key, value in options.items() if key != "default"}
+            default = options["default"]
+            is_any = values[0].count > 0
+            return self._flow.chosen(is_any, lambda: best_of(rest), lambda: default)
         if len(values) == 1 and isinstance(values[0], Grown) and not options:
             rows = values[0].rows
             best = rows.amin(0) if plain is builtins.min else rows.amax(0)

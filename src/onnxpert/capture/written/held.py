@@ -4,6 +4,7 @@ length only a run of the file knows."""
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,12 @@ _sym: Any = torch  # whose functions of symbols have no types
 NUMBERS = (bool, int, float, *SYMBOLS)
 LISTS = (list, deque)  # deques are lists that may have a limit
 _OTHERS = (set,)  # containers that are only looked at: they must not change
+
+
+def is_record(value: Any) -> bool:
+    """Whether it is an object of a dataclass, whose fields say all of it."""
+    is_plain = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return is_plain and hasattr(value, "__dict__") and not isinstance(value, (dict, *LISTS, tuple))
 
 
 class Undefined:
@@ -292,6 +299,8 @@ class Seen:
             assert self.keys is not None
             self.value.clear()
             self.value.update(zip(self.keys, held, strict=True))
+        elif is_record(self.value):
+            _set_fields(self, self.value, held)
         return self.value
 
     def kept(self) -> Any:
@@ -315,10 +324,11 @@ class Sight:
 
     def seen(self, value: Any) -> Seen:
         value = self._settled(value)
-        if isinstance(value, (*LISTS, dict)) and id(value) in self._met:
+        known_by_name = isinstance(value, (*LISTS, dict)) or is_record(value)
+        if known_by_name and id(value) in self._met:
             return Seen(value, first=self._met[id(value)])
         found = Seen(value, number=len(self._met))
-        if isinstance(value, (*LISTS, dict)):
+        if known_by_name:
             self._met[id(value)] = found
         if isinstance(value, Grown):
             found.keys, found.inner = value.as_seen(self)
@@ -326,6 +336,9 @@ class Sight:
             found.inner = tuple(map(self.seen, value))
         elif isinstance(value, dict):
             found.keys, found.inner = tuple(value), tuple(map(self.seen, value.values()))
+        elif is_record(value):
+            fields = vars(value)
+            found.keys, found.inner = tuple(fields), tuple(map(self.seen, fields.values()))
         elif isinstance(value, _OTHERS):
             found.keys = tuple(value)
         return found
@@ -342,9 +355,18 @@ def rebuilt(old: Seen, held: list[Any], *, same: bool) -> Any:
         assert old.keys is not None
         value.clear()
         value.update(zip(old.keys, held, strict=True))
+    elif is_record(value):
+        _set_fields(old, value, held)
     else:
         _refill(value, held)
     return value
+
+
+def _set_fields(seen: Seen, value: Any, held: list[Any]) -> None:
+    """Of a frozen one, too: nobody but us sees it in between."""
+    assert seen.keys is not None
+    vars(value).clear()
+    vars(value).update(zip(seen.keys, held, strict=True))
 
 
 def _refill(value: Any, held: list[Any]) -> None:

@@ -20,6 +20,7 @@ _STACKS = (torch.stack,)
 _ROWS = (torch.vstack, torch.hstack, torch.dstack, torch.column_stack)
 _UNBINDS = (torch.unbind, Tensor.unbind, Tensor.__iter__)
 _SPLITS = (torch.split, Tensor.split)
+_SPLITS_AT = (torch.tensor_split, Tensor.tensor_split)
 _CHUNKS = (torch.chunk, Tensor.chunk)
 _MAKERS = (torch.tensor, torch.as_tensor)
 _PADS = (torch._C._nn.pad_sequence,)
@@ -142,20 +143,25 @@ def _apart(func: Any, tensor: Tensor, rest: Any, given: dict[str, Any]) -> Any:
         dim = rest[0] if rest else given.get("dim", 0)
         if tensor.dim() and isinstance(tensor.shape[dim], torch.SymInt):
             return Steps(tensor.shape[dim], lambda place: torch.select(tensor, dim, place))
+    if func is Tensor.tolist and tensor.dim() and isinstance(tensor.shape[0], torch.SymInt):
+        return numbers_of(tensor)
+    if func in _SPLITS_AT:
+        return _split_at(tensor, *rest, **given)
+    return _split(func, tensor, rest, given)
+
+
+def _split(func: Any, tensor: Tensor, rest: Any, given: dict[str, Any]) -> Any:
+    dim = rest[1] if len(rest) > 1 else given.get("dim", 0)
     if func in _SPLITS:
         size = rest[0] if rest else given.get("split_size", given.get("split_size_or_sections"))
-        dim = rest[1] if len(rest) > 1 else given.get("dim", 0)
         if isinstance(size, Grown) and size.number:
             return _sections(tensor, size, dim)
         if isinstance(tensor.shape[dim], torch.SymInt) and isinstance(size, (int, torch.SymInt)):
             return pieces(tensor, size, dim)
     if func in _CHUNKS:
         count = rest[0] if rest else given.get("chunks")
-        dim = rest[1] if len(rest) > 1 else given.get("dim", 0)
         if isinstance(tensor.shape[dim], torch.SymInt):
             return pieces(tensor, _sym.sym_max((tensor.shape[dim] + count - 1) // count, 1), dim)
-    if func is Tensor.tolist and tensor.dim() and isinstance(tensor.shape[0], torch.SymInt):
-        return numbers_of(tensor)
     return None
 
 
@@ -166,6 +172,34 @@ def numbers_of(tensor: Tensor) -> Any:
     if tensor.dim() == 1:
         return Grown(tensor, number=True)
     return Steps(tensor.shape[0], lambda place: numbers_of(torch.select(tensor, 0, place)))
+
+
+def _split_at(
+    tensor: Tensor, indices: Any = None, dim: int = 0, tensor_indices_or_sections: Any = None
+) -> Steps | None:
+    """`tensor_split` at so many places as only a run knows."""
+    at = tensor_indices_or_sections if indices is None else indices
+    at = at.rows if isinstance(at, Grown) and at.number else at
+    if isinstance(at, Tensor) and at.dim() and isinstance(at.shape[0], torch.SymInt):
+        return _cut_at(tensor, at, dim)
+    return None
+
+
+def _cut_at(tensor: Tensor, places: Tensor, dim: int) -> Steps:
+    """Pieces between places, which are taken as Python's slices take them."""
+    length = tensor.shape[dim]
+    places = torch.where(places < 0, places + length, places).clamp(min=0)
+    places = torch.minimum(places, torch.scalar_tensor(length, dtype=places.dtype))
+    starts = torch.cat([places.new_zeros(1), places])
+    stops = torch.cat([places, places.new_full([1], length)])
+    sizes = (stops - starts).clamp(min=0)
+
+    def piece(place: Any) -> Tensor:
+        start: Any = torch.select(starts, 0, place).item()
+        size: Any = torch.select(sizes, 0, place).item()
+        return tensor.narrow(dim, start, size)
+
+    return Steps(places.shape[0] + 1, piece)
 
 
 def _sections(tensor: Tensor, sizes: Grown, dim: int) -> Steps:

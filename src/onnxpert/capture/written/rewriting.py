@@ -11,6 +11,7 @@ from typing import Any
 
 from onnxpert.capture.written.comprehensions import MADE, Comprehensions
 from onnxpert.capture.written.exits import Exits, UnwritableError, stop_of
+from onnxpert.capture.written.extending import Extending
 from onnxpert.capture.written.leaving import PREFIX, loaded
 from onnxpert.capture.written.matching import Matching
 from onnxpert.capture.written.naming import Naming
@@ -36,6 +37,8 @@ from onnxpert.capture.written.variables import (
     same_things,
 )
 
+# `collections.deque`, `functools.reduce` and `itertools.product`
+_ELSEWHERE = frozenset({"deque", "reduce", "accumulate", "pairwise", "product", "combinations"})
 _OPEN = frozenset(
     {
         "range",
@@ -57,8 +60,8 @@ _OPEN = frozenset(
         "filter",
         "list",
         "tuple",
-        "deque",
         "abs",
+        *_ELSEWHERE,
     }
 )
 # Also names of types, which is what they are where nobody calls them: `isinstance(x, (list, tuple))`.
@@ -73,12 +76,11 @@ _TYPES = frozenset(
         "reversed",
         "list",
         "tuple",
-        "deque",
         "map",
         "filter",
+        *_ELSEWHERE,
     }
 )
-_ELSEWHERE = frozenset({"deque"})  # `collections.deque`
 _CALLERS = frozenset({"map", "filter"})  # of what they are given first
 _BEYOND = (ast.Await, ast.YieldFrom, ast.AsyncFor, ast.AsyncWith, ast.Global)
 
@@ -91,6 +93,7 @@ def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
     numbers = iter(range(10**9))
     function.decorator_list = []
     Matching(numbers).visit(function)
+    Extending(numbers).visit(function)
     Comprehensions(numbers).visit(function)
     Naming(numbers).function(function)
     Flowing(numbers).function(function)
@@ -238,16 +241,7 @@ class Flowing(ast.NodeTransformer):
             denied = isinstance(node.ops[0], ast.NotIn)
             return ast.copy_location(called("negated", found) if denied else found, node)
         if len(node.ops) > 1:
-            ends = [node.left, *node.comparators]
-            if len(ends) == 3 and not isinstance(ends[1], ast.Name):
-                return self._held_between(node)
-            if not all(isinstance(one, (ast.Name, ast.Constant)) for one in ends[1:-1]):
-                return self.generic_visit(node)
-            pairs: list[ast.expr] = [
-                ast.copy_location(ast.Compare(a, [op], [b]), node)
-                for a, op, b in zip(ends, node.ops, ends[1:], strict=False)
-            ]
-            return self.visit(ast.copy_location(ast.BoolOp(ast.And(), pairs), node))
+            return self.visit(self._one_by_one(node))
         return self.generic_visit(node)
 
     def _identical(self, node: ast.Compare) -> Any:
@@ -263,13 +257,19 @@ class Flowing(ast.NodeTransformer):
         node.left = called("given", node.left)
         return self.generic_visit(node)
 
-    def _held_between(self, node: ast.Compare) -> Any:
-        """`a < f() < b`, where the middle is worked out once."""
-        middle = f"{PREFIX}middle"
-        again = ast.Compare(node.left, node.ops, [loaded(middle), node.comparators[1]])
-        function = ast.Lambda(arguments([middle]), ast.copy_location(again, node))
-        call = ast.Call(function, [node.comparators[0]], [])
-        return self.visit(ast.fix_missing_locations(ast.copy_location(call, node)))
+    def _one_by_one(self, node: ast.Compare) -> ast.expr:
+        """`a < f() < b` as two that both hold, where the middle is worked out once."""
+        middle, *others = node.comparators
+        is_plain = isinstance(middle, (ast.Name, ast.Constant))
+        held = middle if is_plain else loaded(f"{PREFIX}middle_{next(self._numbers)}")
+        first = ast.Compare(node.left, node.ops[:1], [held])
+        both = ast.BoolOp(ast.And(), [first, ast.Compare(held, node.ops[1:], others)])
+        made: ast.expr = both
+        if isinstance(held, ast.Name) and not is_plain:
+            made = ast.Call(ast.Lambda(arguments([held.id]), both), [middle], [])
+        for part in ast.walk(made):
+            ast.copy_location(part, node) if not hasattr(part, "lineno") else None
+        return made
 
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
@@ -363,7 +363,11 @@ def _state(number: int, names: Sequence[str]) -> tuple[list[ast.stmt], ast.expr]
     read, write, given = (f"{PREFIX}{what}_{number}" for what in ("get", "set", "new"))
     plain = [name for name in names if "." not in name]
     values: list[ast.expr] = [
-        called("held", function_of(ast.parse(name, mode="eval").body)) for name in names
+        called(
+            "field" if _home(name) in plain else "held",
+            *(function_of(ast.parse(one, mode="eval").body) for one in _read(name, plain)),
+        )
+        for name in names
     ]
     puts: list[ast.stmt] = []
     for place, name in enumerate(names):
@@ -371,10 +375,23 @@ def _state(number: int, names: Sequence[str]) -> tuple[list[ast.stmt], ast.expr]
         if "." in name:
             home, _, attribute = name.rpartition(".")
             owner = ast.parse(home, mode="eval").body
-            put = called("put", owner, ast.Constant(attribute), value)
+            method = "put_field" if home in plain else "put"
+            put = called(method, owner, ast.Constant(attribute), value)
             puts.append(ast.Expr(put))
         else:
             puts.append(ast.Assign([ast.Name(name, ast.Store())], value))
     reader = define(read, [ast.Return(ast.Tuple(values, ast.Load()))])
     writer = define(write, [*nonlocal_(plain), *(puts or [ast.Pass()])], [given])
     return [reader, writer], ast.Tuple([loaded(read), loaded(write)], ast.Load())
+
+
+def _home(name: str) -> str:
+    """Whose attribute a dotted name is."""
+    return name.rpartition(".")[0]
+
+
+def _read(name: str, plain: Sequence[str]) -> Iterator[str]:
+    """What is worked out to read it: first whose attribute it is, where that is a variable too."""
+    if _home(name) in plain:
+        yield _home(name)
+    yield name

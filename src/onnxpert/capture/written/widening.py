@@ -101,7 +101,7 @@ def _with_nothing(start: Seen, end: Seen, known: set[Any]) -> Slot:
         raise FirstTurnError("a variable is None at first and something else later")
     whole = end if start.value is UNDEFINED else start
     other = start if whole is end else end
-    if other.value is not UNDEFINED or isinstance(whole.value, (*LISTS, dict)):
+    if other.value is not UNDEFINED or not isinstance(whole.value, tuple):
         return Lost()
     return Many(whole, [_between(Seen(UNDEFINED), one, known) for one in whole.inner or ()])
 
