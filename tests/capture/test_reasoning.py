@@ -16,7 +16,14 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import FloorDiv
 
 import onnxpert
-from onnxpert.capture.reasoning import Frugal, frugally, is_heavy, is_long, quotients_as_they_are
+from onnxpert.capture.reasoning import (
+    BUDGET_TERMS,
+    Frugal,
+    frugally,
+    is_heavy,
+    is_long,
+    quotients_as_they_are,
+)
 from onnxpert.capture.recorder import new_fake_mode
 from tests.lower.same import assert_same
 
@@ -69,13 +76,14 @@ def test_a_heavy_question_is_answered_by_the_example_and_kept() -> None:
 
 
 @pytest.mark.parametrize("hurried", [False, True])
-def test_an_easy_question_is_proven_while_there_is_time(hurried: bool) -> None:
+def test_an_easy_question_is_proven_while_few_were(hurried: bool) -> None:
     mode = new_fake_mode()
     assert isinstance(mode.shape_env, Frugal)
-    mode.shape_env.spent_seconds = 1e9 if hurried else 0.0
+    mode.shape_env.spent_terms = BUDGET_TERMS + 1 if hurried else 0
     (n,) = mode.from_tensor(torch.ones(8)).shape
     assert bool(n > 1)
     assert bool(mode.shape_env.guards) is hurried
+    assert mode.shape_env.spent_terms - (BUDGET_TERMS + 1) * hurried == (0 if hurried else 3)
 
 
 def test_other_environments_are_as_they_were_afterwards() -> None:

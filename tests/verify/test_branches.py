@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -44,6 +45,18 @@ def test_the_sides_that_inputs_take_are_noted() -> None:
     assert [(taken.yes, taken.no) for taken in sides.report()] == [(True, False), (True, True)]
     assert sides.note({"x": -torch.ones(5)})
     assert sides.all_taken()
+
+
+def test_what_it_takes_to_tell_the_sides_is_counted() -> None:
+    """In calls, those in the turns of a loop too; many elements count for calls."""
+    sides = Sides(captured(Nested(), torch.ones(3), dynamic_shapes={"x": {0: "n"}}))
+    counts = [0]
+    for x in (torch.ones(3), torch.ones(3), -torch.ones(3) * 2**20, torch.ones(100_000)):
+        sides.note({"x": x})
+        counts.append(sides.work)
+    once, again, in_turns, large = (b - a for a, b in itertools.pairwise(counts))
+    assert 0 < once == again < 20 < in_turns
+    assert large > once + 10
 
 
 class Sized(nn.Module):

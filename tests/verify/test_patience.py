@@ -1,4 +1,4 @@
-"""How long a model is waited for at other sizes, told by a clock that counts the calls of torch's."""
+"""How long a model is waited for at other sizes: told by the calls of torch's, on any machine alike."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import torch
 from torch import Tensor, nn
 
 import onnxpert
-from onnxpert.verify import patience
+from onnxpert.verify import patience, sided
+from onnxpert.verify.patience import Limit, Patience
 from onnxpert.verify.reference import Output, Reference
-
-_SECONDS_A_CALL = 0.05
 
 
 class LongFromAHundredOn(nn.Module):
@@ -34,10 +33,12 @@ class LongFromAHundredOn(nn.Module):
 
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
-    """How often the model was asked at each size."""
+    """How often the model was asked at each size, on a machine that is slow, as its clock has it."""
     ticks = itertools.count()
-    clock = SimpleNamespace(thread_time=lambda: next(ticks) * _SECONDS_A_CALL)
+    clock = SimpleNamespace(thread_time=lambda: next(ticks) * 0.03)
     monkeypatch.setattr(patience, "time", clock)
+    monkeypatch.setattr(sided, "_MOST_CALLS", 10)  # at a size that is twenty times as large, 200
+    monkeypatch.setattr(sided, "_TIMES_AS_MANY", 0)
     counts: Counter[int] = Counter()
     plain = Reference.call
 
@@ -56,7 +57,7 @@ def verdicts(calls: int, path: Path) -> tuple[set[str], set[str]]:
     return found, {finding.rule for finding in report.findings}
 
 
-def test_what_is_larger_may_take_as_much_longer(called: Counter[int], tmp_path: Path) -> None:
+def test_what_is_larger_may_make_as_many_more_calls(called: Counter[int], tmp_path: Path) -> None:
     assert verdicts(80, tmp_path / "m.onnx") == ({"PASS"}, {"CTL406"})
 
 
@@ -66,3 +67,14 @@ def test_what_no_sizes_end_is_not_tried_with_other_values(
     # The side is in the file, and nothing was compared there.
     assert verdicts(300, tmp_path / "m.onnx") == ({"REFUSED"}, {"CTL406", "CTL409"})
     assert called[101] == 1
+
+
+def test_calls_are_counted_and_time_only_ends_what_takes_far_longer() -> None:
+    x = torch.ones(2)
+    with Patience(Limit(2, 100.0)):
+        x = x + x + x
+    assert x.tolist() == [3.0, 3.0]
+    with pytest.raises(TimeoutError), Patience(Limit(2, 100.0)):
+        x + x + x + x
+    with pytest.raises(TimeoutError), Patience(Limit(2, -1.0)):
+        x + x

@@ -24,7 +24,10 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 Expr: TypeAlias = Any  # sympy.Expr
 Number: TypeAlias = bool | int | float
-BUDGET_SECONDS = 20.0  # of the processor, in one run of a model; after that all is assumed
+# What one run of a model may have proven, in terms of the questions, which every machine counts alike;
+# after that all is assumed. Time only ends what takes far longer than its terms tell.
+BUDGET_TERMS = 600_000
+BUDGET_SECONDS = 60.0  # of the processor
 _MOST_QUOTIENTS = 1
 _MOST_TERMS = 60
 _SMALLEST = (1, 0)  # torch takes these for constants; to a model they are sizes like any other
@@ -203,8 +206,11 @@ def _evaluated(
         return sympy.sympify(answer)
     fallback = rest[2] if len(rest) > 2 else options.get("fallback_value")
     spent = getattr(environment, "spent_seconds", 0.0)
-    known = _shortly(environment, expr, hint, hurried=spent > BUDGET_SECONDS)
+    thought = getattr(environment, "spent_terms", 0)
+    hurried = thought > BUDGET_TERMS or spent > BUDGET_SECONDS
+    known = _shortly(environment, expr, hint, hurried=hurried)
     if known is None:
+        environment.spent_terms = thought + _terms(expr)
         start = time.process_time()
         try:
             return plain(*asked, **options)
@@ -257,9 +263,17 @@ def _shortly(environment: Any, expr: Expr, hint: Number | None, *, hurried: bool
 def _assume(environment: Any, condition: Expr) -> None:
     if condition in (sympy.true, sympy.false):
         return
-    if all(guard.expr != condition for guard in environment.guards):
+    own = hash(condition)  # kept by sympy, which compares two expressions part by part
+    if all(hash(guard.expr) != own or guard.expr != condition for guard in environment.guards):
         place = environment._get_sloc()
         environment.guards.append(ShapeGuard(condition, place, size_oblivious=False))
+
+
+@functools.lru_cache(4096)
+def _terms(expr: Any) -> int:
+    if not isinstance(expr, sympy.Basic):
+        return 1
+    return sum(1 for _ in sympy.preorder_traversal(expr))
 
 
 @functools.lru_cache(4096)

@@ -22,16 +22,20 @@ from onnxpert.core.types import Branch, BranchTaken, Captured, InputKind
 from onnxpert.verify.allowance import Allowance
 from onnxpert.verify.cases import across
 from onnxpert.verify.inputs import Case, Inputs
-from onnxpert.verify.patience import Patience
+from onnxpert.verify.patience import Limit, Patience
 from onnxpert.verify.turning import aimed, turned
 from onnxpert.verify.values import Values
 from onnxpert.verify.walk import Walk
 
 # The number of a branch and which side, or the name of a number and whether it is -1, 0, 1 or more.
 Taken: TypeAlias = set[tuple[int | str, bool | int]]
-_SECONDS = 5.0
-_SECONDS_ACROSS = 1.0
-_SECONDS_AIMED = 1.0
+# What may be computed to find inputs, which every machine counts alike; and the seconds of the
+# processor's after which even a slow one is not kept.
+_LONGEST = Limit(200_000, 20.0)  # of one run of the graph
+_WORK, _SECONDS = 60_000, 20.0
+_WORK_ACROSS, _SECONDS_ACROSS = 12_000, 4.0
+_WORK_AIMED, _SECONDS_AIMED = 12_000, 4.0
+_ELEMENTS = 10_000  # take about as long as to call torch at all
 _MOST_NUMBERS = 16
 _FAR_BEYOND = 10  # of one element, it moves a mean or a spread
 _MANY = 2
@@ -88,6 +92,8 @@ class Sides:
         self.seen: Taken = set()
         self._elsewhere: Taken = set()  # at other sizes than the example's
         self._ends = False  # whether some input came to the end of the graph
+        self.calls = sum(1 for _ in calls(captured.root))
+        self.work = 0  # that was done to tell, in calls of torch's
 
     def note(self, leaves: Mapping[str, Any], *, resized: bool = False) -> bool:
         """Whether these inputs take a side that none before did."""
@@ -123,17 +129,20 @@ class Sides:
             for entry in self._captured.inputs
         ]
         if not self.by_values:
+            self.work += 1
             look = _Walk()
             if look.told_by_sizes(self._captured.root, given):
                 return look.taken
         walk = _Walk()
         try:
-            with torch.no_grad(), Patience(_SECONDS):
+            with torch.no_grad(), Patience(_LONGEST):
                 walk.run(self._captured.root, given)
             self._ends = True
         except Exception:
             # The model refuses these, and nothing is compared; if none came to an end, it is the walk.
             return set() if self._ends else walk.taken
+        finally:
+            self.work += walk.work
         return walk.taken
 
     def all_taken(self) -> bool:
@@ -164,12 +173,24 @@ class Sides:
         return tuple(BranchTaken(b, True in sides, False in sides) for b, sides in found.values())
 
 
+class _Budget:
+    """Of a search that begins now."""
+
+    def __init__(self, sides: Sides, work: int, seconds: float) -> None:
+        self._sides, self._work = sides, sides.work + work
+        self._end = time.thread_time() + seconds
+
+    @property
+    def is_spent(self) -> bool:
+        return self._sides.work > self._work or time.thread_time() > self._end
+
+
 def further(inputs: Inputs, sides: Sides, seed: int, allowance: Allowance) -> Iterator[Case]:
     """Cases that take a side no other took, as long as there is one, and time to look for it."""
-    start = time.thread_time()
+    budget = _Budget(sides, _WORK, _SECONDS)
     for case in turned(inputs):
         # A number that is never nothing shall not keep us for long.
-        is_counting = time.thread_time() - start < _SECONDS and not sides.all_counted()
+        is_counting = not budget.is_spent and not sides.all_counted()
         if allowance.is_spent or (sides.all_taken() and not is_counting):
             return
         # It leads to other sides, not to other numbers.
@@ -177,9 +198,9 @@ def further(inputs: Inputs, sides: Sides, seed: int, allowance: Allowance) -> It
             continue
         if _is_new(inputs, sides, case, seed):
             yield case
-    start = time.thread_time()
+    budget = _Budget(sides, _WORK_AIMED, _SECONDS_AIMED)
     for case in aimed(inputs, sides.numbers):
-        if sides.all_taken() or time.thread_time() - start > _SECONDS_AIMED:
+        if sides.all_taken() or budget.is_spent:
             return
         if case.values is not Values.NAN and _is_new(inputs, sides, case, seed):
             yield case
@@ -189,10 +210,10 @@ def further_across(
     inputs: Inputs, sides: Sides, sizes: Iterable[Mapping[str, int]], seed: int
 ) -> Iterator[Case]:
     """The same at these sizes, for sides that no values take at the example's."""
-    start = time.thread_time()
+    budget = _Budget(sides, _WORK_ACROSS, _SECONDS_ACROSS)
     for at in sizes:
         for case in turned(inputs):
-            if sides.all_taken() or time.thread_time() - start > _SECONDS_ACROSS:
+            if sides.all_taken() or budget.is_spent:
                 return
             moved = across(inputs, case, at)
             if case.values is not Values.NAN and _is_new(inputs, sides, moved, seed):
@@ -230,6 +251,14 @@ class _Walk(Walk):
     def __init__(self) -> None:
         super().__init__()
         self.taken: Taken = set()
+        self.work = 0
+
+    def _call(self, node: fx.Node, args: Any, kwargs: Any) -> Any:
+        value = super()._call(node, args, kwargs)
+        made = value if isinstance(value, (list, tuple)) else (value,)
+        elements = sum(each.numel() for each in made if isinstance(each, torch.Tensor))
+        self.work += 1 + elements // _ELEMENTS
+        return value
 
     def took(self, node: fx.Node, side: bool) -> None:
         if "branch" in node.meta:

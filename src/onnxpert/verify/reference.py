@@ -25,7 +25,7 @@ from onnxpert.verify.arrays import to_array
 from onnxpert.verify.compare import compare
 from onnxpert.verify.leeway import SLACK, TURNS, Leeway, Witness
 from onnxpert.verify.messages import one_line
-from onnxpert.verify.patience import Patience
+from onnxpert.verify.patience import Limit, Patience
 from onnxpert.verify.precision import Watch, coarsest
 from onnxpert.verify.roundings import Jolts, rounds_by_hand
 from onnxpert.verify.settling import Settling
@@ -64,7 +64,7 @@ class Reference:
         program = isinstance(loaded.module, torch.export.ExportedProgram)
         self._model = loaded.module.module() if program else loaded.module
         self._state = Memory(self._model)
-        self.patience: float | None = None  # seconds that a call may take
+        self.patience: Limit | None = None  # of one call of the model
         self._stance, self._untried = "force_eager", True
         self._plainly = False  # attention and its layers by their parts
         self._rounds = True  # its activations to integers, as far as is known

@@ -13,11 +13,14 @@ from onnxpert.verify import cases
 from onnxpert.verify.allowance import Allowance
 from onnxpert.verify.branches import Sides, further, further_across
 from onnxpert.verify.inputs import Case, Inputs
+from onnxpert.verify.patience import Limit
 
 _MOST_TURNED = 6  # cases that take sides of their own, at other sizes too
-_LONGEST = 2.0  # seconds that a call may take, beside so many times what the example takes
-_TIMES_AS_LONG = 40
-_LONGEST_AT_LARGE_SIZES = 10.0
+_MOST_CALLS = 50_000  # of torch's in one of the model, beside so many times what the graph has
+_TIMES_AS_MANY = 40
+_MOST_AT_LARGE_SIZES = 250_000
+_LONGEST = 10.0  # seconds, beside so many times what the example takes: where each call takes long
+_LONGEST_AT_LARGE_SIZES = 60.0
 _ACROSS_SECONDS = 0.02  # of the model's, in cases that take a side where an assumption is broken
 
 
@@ -54,17 +57,21 @@ class SidedCases:
         names = [leaf.name for leaf in self.inputs.loaded.leaves]
         return self.sides.taken(dict(zip(names, self.inputs.build(case, self.seed), strict=True)))
 
-    def patience(self, case: Case, took: float) -> float:
-        """The seconds that a call may take, where the example took so many. Where sizes alone say how
-        long a model loops, what is larger may take as much longer."""
-        usual = _LONGEST + _TIMES_AS_LONG * took
+    def patience(self, case: Case, took: float) -> Limit:
+        """How long the model is waited for, where the example took so many seconds. Where sizes alone
+        say how often it loops, what is larger may take as much longer."""
+        calls = _MOST_CALLS + _TIMES_AS_MANY * self.sides.calls
+        seconds = _LONGEST + _TIMES_AS_MANY * took
         if self.by_values:
-            return usual
+            return Limit(calls, seconds)
         example = self.inputs.example
         grown = math.prod(
             max(size / max(example.get(name, size), 1), 1) for name, size in case.sizes.items()
         )
-        return max(usual, min(grown * usual, _LONGEST_AT_LARGE_SIZES))
+        return Limit(
+            max(calls, min(math.ceil(grown * calls), _MOST_AT_LARGE_SIZES)),
+            max(seconds, min(grown * seconds, _LONGEST_AT_LARGE_SIZES)),
+        )
 
     def here(self, tried: Iterable[Case]) -> list[cases.Wish]:
         """What takes the sides that those cases do not."""

@@ -23,9 +23,9 @@ class Twice(torch.nn.Module):
         return x * len(seen)
 
 
-def test_paths_that_take_too_long_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_that_record_too_much_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert onnxpert.diagnose(Twice().eval(), (torch.randn(3),)).ok
-    monkeypatch.setattr(runs, "_MOST_SECONDS", 0.0)
+    monkeypatch.setattr(runs, "_MOST_CALLS", 0)
     monkeypatch.setattr(runs, "_FEW_RUNS", 0)
     report = onnxpert.diagnose(Twice().eval(), (torch.randn(3),))
     assert "CTL410" in {finding.rule for finding in report.findings}
@@ -67,7 +67,7 @@ def test_many_questions_about_sizes_are_read_off_the_lines_where_runs_take_long(
     read: list[Loaded] = []
     monkeypatch.setattr(Walker, "_written", lambda _, loaded: read.append(loaded))
     loaded = load(Request(Stepped().eval(), (torch.randn(3),), dynamic_shapes={"x": {0: "n"}}))
-    for long, times in ((explorer._LONG_SECONDS, 0), (-1.0, 1)):
-        monkeypatch.setattr(explorer, "_LONG_SECONDS", long)
+    for many, times in ((explorer._MANY_CALLS, 0), (-1, 1)):
+        monkeypatch.setattr(explorer, "_MANY_CALLS", many)
         assert isinstance(capture(loaded), Captured)  # in the end, question by question
         assert len(read) == times

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 _MOST_TURNS = 12
 _MANY_QUESTIONS = 4  # of one run's, about data
 _MANY_ABOUT_SIZES = 8
-_LONG_SECONDS = 20.0  # of the processor's
+_MANY_CALLS = 8_000  # recorded again: what takes some twenty seconds
 
 
 class EscapedError(Exception):
@@ -106,7 +106,7 @@ def _is_intricate(first: Run) -> bool:
 def _takes_long(runs: Runs, first: Run) -> bool:
     """Whether to answer each of its questions otherwise takes longer than to read its lines."""
     count = len(first.asked)
-    return count > _MANY_ABOUT_SIZES and count * runs.seconds > _LONG_SECONDS
+    return count > _MANY_ABOUT_SIZES and count * runs.calls > _MANY_CALLS
 
 
 def flat(loaded: Loaded, record: Record) -> Captured:

@@ -31,9 +31,11 @@ from onnxpert.core.types import Captured, Loaded, Location
 
 Record: TypeAlias = Callable[[Loaded, Callable[..., Recorder]], Captured]
 _MOST_RUNS = 64
-# Runs of a model whose sizes are hard to reason about take long before they are many.
-_MOST_SECONDS = 30.0  # of the processor's
-_FEW_RUNS = 12  # as long as these may take in any case, however large the model is
+# Runs of a deep model take long before they are many: told by the calls that were recorded, which
+# every machine counts alike. Where sizes are so hard to reason about that each takes long, by time.
+_MOST_CALLS = 12_000
+_MOST_SECONDS = 120.0  # of the processor's
+_FEW_RUNS = 12  # are made in any case, however deep the model is, or slow
 # Not the model's own doing: torch cannot follow what that side does.
 _BEYOND_TORCH = frozenset(
     {
@@ -130,8 +132,8 @@ class Runs:
         self._record = record
         self._weights = Weights()
         self._made: dict[Any, Run | Exception] = {}
+        self._recorded: list[int] = []  # calls of each run, those that came to no end too
         self._begun = time.process_time()
-        self._ended: list[float] = []  # when each run did
         self._axes = axes(loaded)
         self.first = first_sizes(loaded)
         self._symbols: dict[tuple[int, int | None], Expr | None] = {}
@@ -160,21 +162,21 @@ class Runs:
         key = (plan, tuple(sorted(sizes.items(), key=str)))
         if key not in self._made:
             deadline.check()
-            if self._is_late() or len(self._made) >= _MOST_RUNS:
+            if self._are_enough() or len(self._made) >= _MOST_RUNS:
                 raise TooManyPathsError(self.places())
             self._made[key] = self._soft(plan, sizes, like)
-            self._ended.append(time.process_time())
         return self._made[key]
 
-    def _is_late(self) -> bool:
-        if not self._ended:
-            return False
-        return time.process_time() - self._begun > max(_MOST_SECONDS, _FEW_RUNS * self.seconds)
+    def _are_enough(self) -> bool:
+        if sum(self._recorded) > max(_MOST_CALLS, _FEW_RUNS * self.calls):
+            return True
+        spent = time.process_time() - self._begun
+        return len(self._recorded) > _FEW_RUNS and spent > _MOST_SECONDS
 
     @property
-    def seconds(self) -> float:
-        """That the first run took."""
-        return self._ended[0] - self._begun
+    def calls(self) -> int:
+        """That the first run recorded."""
+        return self._recorded[0] if self._recorded else 0
 
     def _soft(self, plan: tuple[bool, ...], sizes: Sizes, like: Sequence[Step]) -> Run | Exception:
         """A run; and again, if a module turned out to want a bare number of a symbol."""
@@ -208,6 +210,7 @@ class Runs:
         finally:
             for listener in made:
                 self._close(listener.environment)
+            self._recorded.append(sum(len(listener.graph.nodes) for listener in made))
         return self._read(made[0], captured, sizes, like)
 
     def _close(self, environment: Asking) -> None:
