@@ -75,6 +75,13 @@ def test_a_heavy_question_is_answered_by_the_example_and_kept() -> None:
     assert is_heavy(guard.expr)
 
 
+def test_two_sizes_with_as_much_more_to_each_are_one() -> None:
+    mode = new_fake_mode()
+    n, m = mode.from_tensor(torch.ones(16, 16)).shape
+    assert bool(n + n // 8 == m + n // 8)
+    assert mode.shape_env.replace(n.node.expr - m.node.expr) == 0
+
+
 @pytest.mark.parametrize("hurried", [False, True])
 def test_an_easy_question_is_proven_while_few_were(hurried: bool) -> None:
     mode = new_fake_mode()

@@ -27,7 +27,7 @@ def guards_of(environment: Any) -> tuple[Guard, ...]:
         environment.guards[:] = map(environment.spelled_out_guard, environment.guards)
     for guard in environment.guards:
         symbols = tuple(sorted(str(symbol) for symbol in guard.expr.free_symbols))
-        found.append(Guard(str(guard.expr), symbols, _line(guard.sloc)))
+        found.append(Guard(str(guard.expr), symbols, line_of(guard)))
     return tuple(found)
 
 
@@ -84,7 +84,8 @@ def environment_of(captured: Captured) -> Any:
     return next((one.node.shape_env for one in sizes if isinstance(one, SymInt)), None)
 
 
-def _line(sloc: Any) -> Location | None:
+def line_of(guard: ShapeGuard) -> Location | None:
+    sloc: Any = guard.sloc
     if isinstance(sloc, Place):
         return location(sloc.frames)
     frame: Any = getattr(sloc, "framework_loc", None)  # a program made elsewhere

@@ -109,7 +109,8 @@ class Frugal(ShapeEnv):
     ) -> Any:
         if (answer := self.settled(orig_expr)) is not None:
             return sympy.sympify(answer)
-        return _evaluated(self, super().evaluate_expr, (orig_expr, hint, *rest), options)
+        asked = (_of_sizes_alone(orig_expr), hint, *rest)
+        return _evaluated(self, super().evaluate_expr, asked, options)
 
     def assume(self, condition: Expr) -> None:
         """Holds in the example, and is neither proven nor solved."""
@@ -220,6 +221,18 @@ def _evaluated(
     if known is not fallback and not environment._suppress_guards_tls():
         _assume(environment, expr if known else sympy.Not(expr))
     return sympy.sympify(known)
+
+
+def _of_sizes_alone(expr: Expr) -> Expr:
+    """That `n + n // 8` is `m + n // 8` as what it says: then the two sizes are one, which torch does
+    not see, nor is it in the words of another way through the model."""
+    if not isinstance(expr, sympy.Eq | sympy.Ne) or not isinstance(expr.lhs, sympy.Add):
+        return expr
+    terms = (expr.lhs - expr.rhs).as_coefficients_dict()
+    if len(terms) != 2 or not all(term.is_Symbol for term in terms):
+        return expr
+    (one, by), (other, against) = sorted(terms.items(), key=str)
+    return expr.func(one, other) if by == -against else expr
 
 
 def _decreases(expr: Expr) -> bool:

@@ -29,6 +29,7 @@ from onnxpert.engine.merging import broadcast
 from onnxpert.engine.offers import (
     asked_for,
     doubted,
+    is_apart,
     is_but_one,
     is_own,
     narrowed,
@@ -62,10 +63,15 @@ def after_a_proof(
     misread = not loaded.unrolled and _rolled_wrongly(walk.captured, verified, crossed)
     alike = () if misread else to_be_one(loaded, lowered, verified, crossed)
     if alike:
+        # What fails at sizes of which these are one has a reason of its own: to ask is the same turn.
+        others = [one for one in crossed if not any(is_apart(one.row, pair) for pair in alike)]
+        doubts = doubted(walk.captured, loaded, lowered, others)
+        if doubts:
+            _forget_graph(walk)
         for pair in alike:
             walk.learn(pair)
             loaded = tied(loaded, pair)
-        return loaded
+        return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]
     closer = None
     if not _has_other_ranks(verified):
         closer = _looked_at_closer(walk, loaded, lowered, verified, crossed, misread=misread)

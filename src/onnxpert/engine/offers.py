@@ -224,6 +224,10 @@ def _differ(row: Row, first: Symbol, second: Symbol) -> bool:
     return row.sizes.get(first.name) != row.sizes.get(second.name)
 
 
+def is_apart(row: Row, pair: Tied) -> bool:
+    return _differ(row, pair.first, pair.second)
+
+
 def to_be_one(
     loaded: Loaded, lowered: Lowered, verified: Verified, crossed: Sequence[Crossed]
 ) -> list[Tied]:
@@ -236,7 +240,7 @@ def to_be_one(
     for row in verified.rows:
         if row.verdict is not Verdict.FAIL or row.choices or id(row) in explained:
             continue
-        if any(_differ(row, one.first, one.second) for one in found):
+        if any(is_apart(row, one) for one in found):
             continue
         taken = {name for one in found for name in (one.first.name, one.second.name)}
         match _guilty(alike, row, verified):

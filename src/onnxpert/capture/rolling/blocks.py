@@ -20,11 +20,12 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from onnxpert.capture.flat import fed
 from onnxpert.capture.forking.size_choice import Sizes, resized
-from onnxpert.capture.guards import environment_of
+from onnxpert.capture.guards import environment_of, line_of
 from onnxpert.capture.reasoning import example_sizes, has_quotient
 from onnxpert.capture.rolling import Record, elements_of, frozen, replayed, short
 from onnxpert.capture.rolling.trace import UnalikeError
-from onnxpert.core.types import Captured, DimSpec, Loaded
+from onnxpert.core.statement import begins_loop
+from onnxpert.core.types import Captured, DimSpec, Loaded, Location
 
 logger = logging.getLogger(__name__)
 Expr: TypeAlias = Any  # sympy.Expr
@@ -83,6 +84,13 @@ def holds_blocks(captured: Captured) -> bool:
     """Whether it is right for one number of blocks of some size alone."""
     environment = environment_of(captured)
     return any(holds_number(guard.expr) for guard in getattr(environment, "guards", ()))
+
+
+def turning(captured: Captured) -> tuple[Location, ...]:
+    """The heads of the loops that turned as often as there were blocks."""
+    guards = getattr(environment_of(captured), "guards", ())
+    places = (line_of(guard) for guard in guards if holds_number(guard.expr))
+    return tuple(place for place in places if place is not None and begins_loop(place))
 
 
 def _recorded(

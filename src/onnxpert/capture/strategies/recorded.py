@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -31,7 +31,7 @@ from onnxpert.capture.rolling import (
     rolled,
     small,
 )
-from onnxpert.capture.rolling.blocks import holds_blocks, in_blocks
+from onnxpert.capture.rolling.blocks import holds_blocks, in_blocks, turning
 from onnxpert.capture.rolling.remainders import split_axes, turns_once, with_rest
 from onnxpert.capture.rolling.stopping import stopped
 from onnxpert.capture.rolling.ties import Axis, without
@@ -41,7 +41,7 @@ from onnxpert.capture.strategy import strategy
 from onnxpert.capture.surroundings import naming_errors, recording
 from onnxpert.capture.written import written
 from onnxpert.capture.written.wordings import is_about_text
-from onnxpert.core.types import Captured, Loaded, Unwritten
+from onnxpert.core.types import Captured, Loaded, Location, Unwritten
 
 # Paths that cannot be told apart, or put together again.
 _TANGLED = (TooManyPathsError, SidesDifferError, UnlikeError, EndlessError)
@@ -106,6 +106,11 @@ class Walker:
         if not axes:
             cut = list(split_axes(captured))
             found = with_rest(loaded, cut, graph, self._plainly)
+            if found is None and (heads := turning(captured)):
+                # To write down one turn costs less than to run many, which may differ in the last.
+                lines = self._written(loaded, heads)
+                if lines is not None and not holds_blocks(lines):
+                    return lines
             found = found or in_blocks(loaded, captured, self._plainly, self._forked)
             # Its branches, where it was recorded with them, are questions and no assumptions.
             is_plain = found is not None and not found.branches
@@ -123,8 +128,8 @@ class Walker:
         is_whole = found is not None and not holds_blocks(found)
         return found if is_whole else self._written(loaded) or found
 
-    def _written(self, loaded: Loaded) -> Captured | None:
-        found = written(loaded, self._with, self.reasons.append)
+    def _written(self, loaded: Loaded, deciding: Iterable[Location | None] = ()) -> Captured | None:
+        found = written(loaded, self._with, self.reasons.append, deciding)
         axes = [] if found is None else frozen(found)
         return None if len(self.offers.refused(loaded, axes)) < len(axes) else found
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import CodeType, FunctionType
 from typing import Any, TypeAlias
@@ -31,7 +31,7 @@ from onnxpert.capture.written.lists import WrittenLists
 from onnxpert.capture.written.pages import PageRecorder
 from onnxpert.capture.written.swapping import asker, replacements, running, swapped
 from onnxpert.core.source import asked_within, location, of_exception
-from onnxpert.core.types import Branch, Captured, Loaded, Unwritten
+from onnxpert.core.types import Branch, Captured, Loaded, Location, Unwritten
 
 logger = logging.getLogger(__name__)
 Around: TypeAlias = Callable[[Recorder], AbstractContextManager[None]]
@@ -44,12 +44,16 @@ Record: TypeAlias = Callable[[Loaded, Around, Callable[..., Recorder]], Captured
 
 
 def written(
-    loaded: Loaded, record: Record, told: Callable[[Unwritten], None] = lambda _: None
+    loaded: Loaded,
+    record: Record,
+    told: Callable[[Unwritten], None] = lambda _: None,
+    deciding: Iterable[Location | None] = (),
 ) -> Captured | None:
-    """The model with its branches and loops as units, if all of it can be said so; else why not."""
+    """The model with its branches and loops as units, if all of it can be said so; else why not.
+    `deciding`: places where a run took a number for a size."""
     handled = sys.exception()  # what the strategy before this one came to
     try:
-        return _written(loaded, record)
+        return _written(loaded, record, deciding)
     except UnwritableError as error:
         logger.debug("not written as it stands: %s", error)
         told(Unwritten(str(error), of_exception(error, before=handled)))
@@ -62,13 +66,13 @@ def written(
     return None
 
 
-def _written(loaded: Loaded, record: Record) -> Captured:
+def _written(loaded: Loaded, record: Record, deciding: Iterable[Location | None]) -> Captured:
     module = owner(loaded.module)
     if isinstance(module, torch.jit.ScriptModule):
         raise UnwritableError("TorchScript has no Python to rewrite")
     with untouched(module, buffers=True), running() as ran:
         Flat(loaded)(*fed_copies(loaded))
-    codes, found = ran.first(), None
+    codes, found = ran.first() | ran.at(deciding), None
     for _ in range(_MOST_ROUNDS):
         try:
             found = _rewritten(loaded, record, replacements(codes))

@@ -119,13 +119,13 @@ def running() -> Iterator[Ran]:
 
 def replacements(codes: set[CodeType]) -> Mapping[FunctionType, CodeType]:
     """The functions that decide something, and what they are to run instead."""
-    found: dict[FunctionType, CodeType] = {}
-    for code in codes:
-        new = _new_code(code)
-        for owner in gc.get_referrers(code) if new is not None else ():
-            if isinstance(owner, FunctionType) and owner.__code__ is code:
-                found[owner] = new  # type: ignore[assignment]
-    return found
+    new = {code: fresh for code in codes if (fresh := _new_code(code)) is not None}
+    # All at once: to find who refers to something is to look at all that there is.
+    return {
+        owner: new[owner.__code__]
+        for owner in gc.get_referrers(*new)
+        if isinstance(owner, FunctionType) and owner.__code__ in new
+    }
 
 
 def asker(error: BaseException) -> CodeType | None:
