@@ -38,6 +38,7 @@ from onnxpert.engine.offers import (
     tied,
     to_be_one,
 )
+from onnxpert.engine.shortening import shortened
 from onnxpert.engine.walk import Walk
 from onnxpert.engine.withdrawals import after_proof, after_refusal, without
 from onnxpert.lower.nan_keeping import BLIND
@@ -79,7 +80,7 @@ def after_a_proof(
         _forget_graph(walk)
         return closer
     if verified.proven and not crossed and not walk.contents_itself:
-        apart = broadcast(loaded, met)
+        apart = broadcast(loaded, met) or shortened(walk, loaded, lowered)
         if apart is not None:
             walk.proven = loaded
             _forget_graph(walk)
@@ -236,6 +237,7 @@ def as_proven(walk: Walk) -> Loaded | None:
     loaded, walk.proven, walk.contents_itself = walk.proven, None, True
     _forget_graph(walk)
     walk.findings = [finding for finding in walk.findings if not finding.blocks]  # there was none
+    walk.note(walk.set_aside)
     return loaded
 
 

@@ -52,6 +52,7 @@ class Walk:
     weights: Wish = field(default_factory=Wish)
     # As it was when a right file had been made that takes fewer sizes than were asked for.
     proven: Loaded | None = None
+    set_aside: list[Finding] = field(default_factory=list)  # that are true only of that file
     contents_itself: bool = False  # with that file: no other way leads to a better one
     narrower: str = ""  # the type that the target computes in instead of float64, by consent
 
