@@ -229,3 +229,15 @@ def test_a_check_is_told_as_one_in_a_model_that_has_a_blocker() -> None:
     assert not report.ok
     assert marks(report, "CTL407") == {"size": Severity.INFO, "value": Severity.INFO}
     assert marks(report, "CTL401") == marks(report, "SHP214") == {}
+
+
+class Pyramid(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, list[tuple[int, int]]]:
+        return x * 2, [(8, 4), (4, 2)]
+
+
+def test_numbers_among_the_outputs_are_told_at_once() -> None:
+    report = onnxpert.diagnose(Pyramid().eval(), (torch.randn(2, 3),), output_names=["y"])
+    (found,) = [each for each in report.findings if each.rule == "INP122"]
+    assert found.message == "4 outputs are numbers, the same whatever the input"
+    assert "1_0_0 = 8, 1_0_1 = 4, 1_1_0 = 4, 1_1_1 = 2" in found.notes[0]

@@ -16,7 +16,9 @@ def constant_output(captured: Captured) -> Iterator[Hit]:
     Finds numbers among the outputs that do not depend on any input: the file gives them as constants.
 
     ## Why it matters
-    A size or a score that was meant to vary is the example's for ever.
+    A size or a score that was meant to vary is the example's for ever. The file has all that the model
+    returns, in the same places, so these numbers are outputs too: whoever asks it for tensors alone
+    leaves them out by their names.
 
     ## Example
     ```python
@@ -52,10 +54,20 @@ def constant_output(captured: Captured) -> Iterator[Hit]:
     if captured.strategy == "scout":  # there the example's values are numbers too
         return
     outputs = next(node for node in captured.root.graph.nodes if node.op == "output").args[0]
-    for name, value in zip(captured.output_names, outputs, strict=False):
-        if isinstance(value, (bool, int, float)):
-            yield Hit(
-                f"the output {name} is the number {value!r} whatever the input",
-                at=returned(captured.loaded.source) if captured.loaded else None,
-                help="make the dimension dynamic if it is a size, or leave it out",
-            )
+    found = [
+        (name, value)
+        for name, value in zip(captured.output_names, outputs, strict=False)
+        if isinstance(value, (bool, int, float))
+    ]
+    if not found:
+        return
+    name, value = found[0]
+    many = f"{len(found)} outputs are numbers, the same whatever the input"
+    yield Hit(
+        f"the output {name} is the number {value!r} whatever the input"
+        if len(found) == 1
+        else many,
+        at=returned(captured.loaded.source) if captured.loaded else None,
+        help="make the dimension dynamic if it is a size, or leave it out",
+        notes=(", ".join(f"{one} = {number!r}" for one, number in found),) if found[1:] else (),
+    )
