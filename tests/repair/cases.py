@@ -39,6 +39,21 @@ def example_inputs():
 
 # codemod -> (body of forward, what stands in the new one)
 CASES: dict[str, list[tuple[str, str]]] = {
+    "begin-with-a-tensor": [
+        (
+            (
+                "flags = []\nactive = False\nfor e in x[0]:\n    if active:\n"
+                "        if e < 0:\n            active = False\n    elif e > 1:\n"
+                "        active = True\n    flags.append(1.0 if active else 0.0)\n"
+                "return x * torch.tensor(flags)"
+            ),
+            "active = torch.tensor(False)",
+        ),
+        (
+            "k = 0\nif x.sum() > 0:\n    k = 1\nreturn x + k",
+            "",  # nobody asks it
+        ),
+    ],
     "compare-with-each-key": [
         (
             (
@@ -287,6 +302,14 @@ CASES: dict[str, list[tuple[str, str]]] = {
     "stop-with-a-mask": [
         (
             (
+                "keep = torch.ones(8, dtype=torch.bool)\nfor i in range(8):\n    if ~keep[i]:\n"
+                "        continue\n    for j in range(i + 1, 8):\n"
+                "        keep[j] = keep[j] & (x[0, i] > x[0, j])\nreturn x * keep"
+            ),
+            "keep = (skipped & keep_kept) | (~skipped & keep)",
+        ),
+        (
+            (
                 "y = None\nfor layer in self.two:\n    x = layer(x)\n    y, z = x * 2, x + 1\n"
                 "    if y.sum() > 0:\n        break\nreturn y - z"
             ),
@@ -422,6 +445,24 @@ CASES: dict[str, list[tuple[str, str]]] = {
     "choose-with-where": [
         (
             (
+                "keep = torch.ones(8, dtype=torch.bool)\nfor j in range(1, 8):\n"
+                "    if x[0, j] > x[0, 0]:\n        keep[j] = False\nreturn x * keep"
+            ),
+            "keep[j] = ~(x[0, j] > x[0, 0]) & keep[j]",
+        ),
+        (
+            (
+                "out, n = torch.zeros(8), 0\nfor k in range(8):\n    if x[0, k] > 0:\n"
+                "        out[n] = x[0, k]\n        n += 1\nreturn out"
+            ),
+            "out[n] = torch.where(condition, x[0, k], out[n])",
+        ),
+        (
+            "m = x[0] > 0\nif x.sum() > 0:\n    m = False\nreturn x * m",
+            "m = ~(x.sum() > 0) & m",
+        ),
+        (
+            (
                 "states = [x, x + 1]\nfor i in range(2):\n    states[i] = self.fc(states[i])\n"
                 "    if states[i].norm() > 1:\n        states[i].mul_(0.5)\nreturn states[0] + states[1]"
             ),
@@ -487,6 +528,11 @@ CASES: dict[str, list[tuple[str, str]]] = {
     ],
     "keep-as-tensor": [
         (
+            'y = x.mean().item()\nlogger.info("%s %s", y, x.max().item())\nreturn x * y',
+            'y = x.mean()\n        logger.info("%s %s", y, x.max().item())',
+        ),
+        ("kinds = set(x.argmax(1).tolist())\nreturn x * len(kinds)", ""),
+        (
             "at = [0]\nat.append(int(x.sum(0).argmax()))\nreturn x[0][at] * torch.tensor(at)",
             "return x[0][torch.stack([torch.as_tensor(each) for each in at])] * torch.stack(",
         ),
@@ -517,7 +563,7 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("return x - sum(x)", "x - x.sum(0)"),
         (
             "return sorted(x[0], reverse=True)[0] * x",
-            "torch.sort(x[0], stable=True, descending=True).values[0] * x",
+            "torch.sort(x[0], descending=True).values[0] * x",
         ),
         ("return x * any(x[0] > 0)", "return x * (x[0] > 0).any()"),
         ("return x / max(x.std(), 1e-3)", "x.std().clamp(min=1e-3)"),
@@ -571,6 +617,13 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ("h = torch.zeros(2, 8)\nreturn x + h", "torch.zeros(x.shape[0], 8)"),
     ],
     "compute-with-torch-arrays": [
+        (
+            (
+                "edges = np.array([-0.3, 0.3])\nk = np.digitize(x.numpy(), edges)\n"
+                "return x * torch.from_numpy(k)"
+            ),
+            "k = torch.bucketize(x.double(), torch.as_tensor(edges).double(), right=True)",
+        ),
         (
             (
                 "w = np.hanning(8).astype(np.float32)\n"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -37,6 +39,7 @@ from onnxpert.repair.rewriting import (
     applicable,
     diff,
     narrowed,
+    places,
     rewritten,
     with_others,
 )
@@ -44,10 +47,14 @@ from onnxpert.repair.source import text as files
 from onnxpert.report import Report
 
 _GENERATIONS = 4
+_SPARED = (
+    8  # statements that are left as they are, one at a time, to see whether torch then follows
+)
 _MANY = 64  # draws of values, before a change is offered
 # Seconds of this thread's: for the search of a change, for the export of the model as it is with which it
 # begins, for one rehearsal in it, for the proof after it.
 _SEARCH, _FIRST, _REHEARSAL, _PROOF = 40.0, 10.0, 15.0, 20.0
+_NAN = re.compile("isnan|isfinite|isinf|nan_to_num|nanmean|nansum")
 _LATE = (
     f"the search for changes was ended after {_SEARCH:.0f} s: a longer one might find a better one"
 )
@@ -104,6 +111,7 @@ def _fixed(job: Job, consent: bool, clock: Clock) -> Fixed:
             f"{job.source} has no Python of yours that could be mended",
             "name a model in a .py file",
         )
+    job = dataclasses.replace(job, nan=any(map(_NAN.search, contents.values())))
     with clock.stage("diagnose"):
         as_it_is = job.tried(contents, within=_FIRST)
         goal = _Score.of(job.load()).told(as_it_is.report)
@@ -191,7 +199,7 @@ class _Search:
 
     def files(self, chosen: Sequence[Codemod]) -> Contents:
         """Those that these make of the user's. Raises whatever a broken file raises when it is run."""
-        key = tuple((each.name, each.only) for each in chosen)
+        key = tuple((each.name, each.only, each.spared) for each in chosen)
         if key not in self._made:
             self._made[key] = rewritten(self.contents, chosen, self.job.look)
         return self._made[key]
@@ -214,11 +222,11 @@ class _Search:
             if self.is_late:
                 return False
             try:
-                files = self.files(chosen)
-                if files == self.files(found):  # what has no work yet waits for another
+                if self.files(chosen) == self.files(
+                    found
+                ):  # what has no work yet waits for another
                     return False
-                new = outcomes(self.job.load(files))
-                return agree(self.job.reference(self.baseline(chosen)), new)
+                return self._agrees(list(chosen))
             except Exception:  # it does not parse, load or run any more
                 return False
 
@@ -253,6 +261,9 @@ class _Search:
     def useful(self, sound: list[Codemod]) -> list[Codemod]:
         """What is left when everything goes that changes nothing for the better."""
         best = self._score(sound, self.goal) if sound else self.goal
+        if sound and not best.traced and not self.goal.traced:
+            spared = self._spared(sound)
+            sound, best = (spared, self._score(spared, best)) if spared else (sound, best)
         if best <= self.goal:  # one of them may be in the way of the others
             tries = (self._without(sound, each) for each in reversed(sound) if not self.is_late)
             scored = ((rest, self._score(rest, self.goal)) for rest in tries if rest)
@@ -271,6 +282,26 @@ class _Search:
             if score >= best:
                 sound, best = without, score
         return sound
+
+    def _spared(self, sound: list[Codemod]) -> list[Codemod] | None:
+        """The same but for one statement, where torch follows what comes of that; None: there is none."""
+        tries = 0
+        for at, each in enumerate(sound):
+            sites = places(self.contents, each, self.job.look) if each.only is None else []
+            for site in sites if len(sites) > 1 else []:
+                tries += 1
+                if self.is_late or tries > _SPARED:
+                    return None
+                one = replace(each, spared=frozenset({site}))
+                fewer = [*sound[:at], one, *sound[at + 1 :]]
+                with contextlib.suppress(Exception):  # it breaks the file
+                    if self.is_traced(fewer) and self._agrees(fewer):
+                        return fewer
+        return None
+
+    def _agrees(self, chosen: list[Codemod]) -> bool:
+        new = self.job.outcomes(self.files(chosen))
+        return agree(self.job.reference(self.baseline(chosen)), new)
 
     @staticmethod
     def _without(chosen: Sequence[Codemod], one: Codemod) -> list[Codemod]:
@@ -343,7 +374,7 @@ class _Search:
     def _computes_the_same(self, kept: list[Codemod]) -> bool:
         """At many more values than those that the search asks: a run costs little beside an export."""
         texts = (self.baseline(kept), self.files(kept))
-        return agree(*(outcomes(self.job.load(each), _MANY) for each in texts))
+        return agree(*(self.job.outcomes(each, _MANY) for each in texts))
 
     def _refusal(self, contents: Contents) -> str:
         """How the model as these files have it refuses to run, with its module there to look names up."""

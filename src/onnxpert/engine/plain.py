@@ -28,7 +28,10 @@ _LONGER = (1, 3)  # by which every dynamic size is, all at once and one by one
 _TAKING = frozenset(
     {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__"}
 )
-_DRAWN = 12  # other orders of the example's values
+DRAWN = 12  # other orders of the example's values
+_FILLED = ("low", "none", "high")
+EDGES = (*_FILLED, "ties")
+UNKNOWN = ("one unknown", "all unknown")  # what is no number
 _ABOVE = 2  # the largest whole number of the example's
 _WEIGHED = (-1.0, 3.0)  # times the weights: other sides of what is asked of results
 
@@ -124,13 +127,15 @@ def files_run(prepared: Prepared) -> Iterable[str]:
     return found
 
 
-def outcomes(prepared: Prepared, drawn: int = _DRAWN) -> list[list[Any] | None]:
+def outcomes(
+    prepared: Prepared, drawn: int = DRAWN, edges: Sequence[str] = ()
+) -> list[list[Any] | None]:
     """What a model gives at the example, at multiples of it, at other sizes, at so many draws of
-    other values, and at a few with other weights; None: it refuses."""
+    other values, at these edges of what values there are, and at a few with other weights; None: it refuses."""
     import torch
 
     with quiet(), torch.no_grad(), plain_loops():
-        calls = itertools.chain(_trials(prepared), _draws(prepared, drawn))
+        calls = itertools.chain(_trials(prepared), _draws(prepared, drawn), _edges(prepared, edges))
         found = [_outcome(prepared, call) for call in calls]
         for factor in _WEIGHED:
             with _weighed(prepared.model, factor):
@@ -241,6 +246,38 @@ def _draws(prepared: Prepared, many: int) -> Iterator[Call]:
         drawn = functools.partial(_drawn, dice=dice, near=bool(number % 2))
         args, kwargs = tree_map(drawn, _copied((list(prepared.args), dict(prepared.kwargs))))
         yield args, kwargs
+
+
+def _edges(prepared: Prepared, edges: Sequence[str]) -> Iterator[Call]:
+    from torch.utils._pytree import tree_map
+
+    for each in edges:
+        edge = functools.partial(_edge, edge=each)
+        args, kwargs = tree_map(edge, _copied((list(prepared.args), dict(prepared.kwargs))))
+        yield args, kwargs
+
+
+def _edge(value: Any, edge: str) -> Any:
+    """All alike, so that a mask chooses all or nothing; with ties; or with what is no number."""
+    import torch
+
+    if (
+        not isinstance(value, torch.Tensor)
+        or value.layout is not torch.strided
+        or not value.numel()
+    ):
+        return value
+    floating = value.is_floating_point() or value.is_complex()
+    if edge in _FILLED:
+        ends = (int(value.min()), int(value.max())) if not floating else (-1, 1)
+        return torch.full_like(value, {"low": ends[0], "none": 0, "high": ends[1]}[edge])
+    if not value.is_floating_point():
+        return value
+    if edge == "ties":
+        return value.round()
+    many = 1 if edge == "one unknown" else value.numel()
+    unknown = torch.arange(value.numel(), device=value.device).reshape(value.shape) < many
+    return value.masked_fill(unknown, float("nan"))
 
 
 def _drawn(value: Any, dice: Any, near: bool) -> Any:

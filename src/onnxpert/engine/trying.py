@@ -13,7 +13,16 @@ from typing import Any
 from onnxpert.core import deadline
 from onnxpert.core.types import Request, Verdict, replace
 from onnxpert.engine import pipeline
-from onnxpert.engine.plain import multiples, open_axes, outcomes, plain_export, quiet
+from onnxpert.engine.plain import (
+    DRAWN,
+    EDGES,
+    UNKNOWN,
+    multiples,
+    open_axes,
+    outcomes,
+    plain_export,
+    quiet,
+)
 from onnxpert.engine.plain_loops import plain_loops
 from onnxpert.engine.sources import Prepared, prepare
 from onnxpert.load.substitutes import substituted
@@ -57,6 +66,7 @@ class Job:
     inputs_file: str | None
     evaluate: bool
     options: Mapping[str, Any]
+    nan: bool = False  # whether its code looks for what is no number
     # By the texts of the files: what was seen in a run, and what came out.
     _seen: dict[tuple[str, ...], Mapping[Place, list[Seen]]] = field(default_factory=dict)
     _given: dict[tuple[str, ...], Sequence[Sequence[Any] | None]] = field(default_factory=dict)
@@ -77,8 +87,11 @@ class Job:
         """What the model gives as these files have it."""
         key = tuple(contents.values())
         if key not in self._given:
-            self._given[key] = outcomes(self.load(contents))
+            self._given[key] = self.outcomes(contents)
         return self._given[key]
+
+    def outcomes(self, contents: Contents, drawn: int = DRAWN) -> Sequence[Sequence[Any] | None]:
+        return outcomes(self.load(contents), drawn, (*EDGES, *(UNKNOWN if self.nan else ())))
 
     def request(self, prepared: Prepared, path: Path | None = None, **more: Any) -> Request:
         shapes = self.options.get("dynamic_shapes") or prepared.dynamic_shapes

@@ -24,12 +24,13 @@ class Codemod:
     changes: Callable[[Page], Iterator[Change]]
     about: str
     only: frozenset[str] | None = None  # the statements that it may change; None: all
+    spared: frozenset[str] = frozenset()  # those that it may not
 
     def at(self, page: Page) -> Iterator[tuple[str, Change]]:
         """Its changes, each with the statement that it is in."""
         for node, new in self.changes(page):
             site = page.site(node)
-            if self.only is None or site in self.only:
+            if site not in self.spared and (self.only is None or site in self.only):
                 yield site, (node, new)
 
 

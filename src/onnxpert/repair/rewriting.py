@@ -79,6 +79,11 @@ def _sites(contents: Contents, wide: Codemod, only: frozenset[str], look: Look) 
     return list(dict.fromkeys(site for page in pages for site, _ in wide.at(page)))
 
 
+def places(contents: Contents, wide: Codemod, look: Look) -> list[str]:
+    """The statements that it changes in files as they are."""
+    return [each for each in _sites(contents, wide, frozenset(), look) if each not in wide.spared]
+
+
 def with_others(
     found: list[Codemod], refused: list[Codemod], keeps: Callable[[Sequence[Codemod]], bool]
 ) -> tuple[list[Codemod], list[Codemod]]:

@@ -15,6 +15,11 @@ from onnxpert.repair.source.watching import Kind
 
 _WHERE = "torch.where({}, {}, {})"
 _EITHER = "({} & {}) | (~{} & {})"  # of truth values: runtimes have no Where for them
+# The same where one of both is written out: which of them, and what it is.
+_ONE_KNOWN = {
+    (0, "True"): "{} | {}", (0, "False"): "~{} & {}",
+    (1, "True"): "~{} | {}", (1, "False"): "{} & {}",
+}  # fmt: skip
 _RETURN = "return"  # stands among the names for what is returned
 
 
@@ -22,11 +27,11 @@ _RETURN = "return"  # stands among the names for what is returned
 def choose_with_where(page: Page) -> Iterator[Change]:
     """A choice between two values by a tensor's value is torch.where, which computes both."""
     for node in page.each(cst.IfExp):
-        if page.is_tensor(node.test) and all(map(page.is_number, (node.body, node.orelse))):
+        if _may_be_tensor(page, node.test) and all(map(page.is_number, (node.body, node.orelse))):
             yield node, _one(page, node.test, node.body, node.orelse)
     for branch in page.each(cst.If):
         block = page.parent(branch)
-        if page.is_tensor(branch.test) and isinstance(block, cst.IndentedBlock):
+        if _may_be_tensor(page, branch.test) and isinstance(block, cst.IndentedBlock):
             yield from _chosen(page, branch, block)
 
 
@@ -71,12 +76,17 @@ def _kept(page: Page, branch: cst.If, last: cst.BaseExpression) -> Iterator[Chan
 
 
 def _where(
-    page: Page, test: cst.BaseExpression, yes: cst.BaseExpression, no: cst.BaseExpression
+    page: Page,
+    test: cst.BaseExpression,
+    yes: cst.BaseExpression,
+    no: cst.BaseExpression,
+    *,
+    truth: bool = False,
 ) -> cst.BaseExpression:
     """Of tuples, the choice of each of their elements that is not the same on both sides."""
     ones, others = elements(yes), elements(no)
     if not ones or len(ones) != len(others):
-        return _one(page, test, yes, no)
+        return _one(page, test, yes, no, truth=truth)
     parts = [
         one if page.code(one) == page.code(other) else _one(page, test, one, other)
         for one, other in zip(ones, others, strict=True)
@@ -87,15 +97,43 @@ def _where(
 
 
 def _one(
-    page: Page, test: cst.BaseExpression, yes: cst.BaseExpression, no: cst.BaseExpression
+    page: Page,
+    test: cst.BaseExpression,
+    yes: cst.BaseExpression,
+    no: cst.BaseExpression,
+    *,
+    truth: bool = False,
 ) -> cst.BaseExpression:
-    if any(_is_truth(page, each) for each in (yes, no)):
+    """`truth`: it is known that both are truth values."""
+    for (side, said), answer in _ONE_KNOWN.items():
+        if page.code((yes, no)[side]) == said and (truth or _holds_truth(page, (no, yes)[side])):
+            return page.expression(answer, test, (no, yes)[side])
+    if truth or any(_is_truth(page, each) for each in (yes, no)):
         return page.expression(_EITHER, test, yes, test, no)
     return page.expression(_WHERE, test, yes, no)
 
 
+def _read(page: Page, node: cst.CSTNode, name: str) -> list[cst.Name]:
+    """Where the function around a node reads a name, as far as anybody has come there."""
+    uses = below(page.function(node) or node, cst.Name)
+    return [each for each in uses if each.value == name and page.values(each)]
+
+
 def _is_truth(page: Page, node: cst.BaseExpression) -> bool:
-    return page.is_tensor(node) and {each.dtype for each in page.values(node)} == {"bool"}
+    """Whether it is a tensor of truth values, or becomes one with this change."""
+    return _holds_truth(page, node) and _may_be_tensor(page, node)
+
+
+def _holds_truth(page: Page, node: cst.BaseExpression) -> bool:
+    seen = page.values(node)
+    return bool(seen) and all(each.kind is Kind.BOOL or each.dtype == "bool" for each in seen)
+
+
+def _may_be_tensor(page: Page, node: cst.BaseExpression) -> bool:
+    """Whether it was one, at least in some turns: in others it is what a branch still makes of it."""
+    kinds = {each.kind for each in page.values(node)}
+    named = isinstance(node, cst.Name) and kinds == {Kind.TENSOR, Kind.BOOL}
+    return named or page.is_tensor(node)
 
 
 def _returns(body: Sequence[cst.CSTNode]) -> bool:
@@ -137,7 +175,7 @@ def _side(
 
 
 def _choice(page: Page, node: cst.If, suffix: str, last: cst.BaseExpression | None) -> _Side | None:
-    if not page.is_tensor(node.test) and page.values(node.test):
+    if not _may_be_tensor(page, node.test) and page.values(node.test):
         return None
     yes = _side(page, node.body, f"{suffix}_if")
     no = _side(page, node.orelse, f"{suffix}_else", last)
@@ -147,12 +185,15 @@ def _choice(page: Page, node: cst.If, suffix: str, last: cst.BaseExpression | No
     side, test = _Side([*yes.lines, *no.lines]), node.test
     sides = (*yes.values.values(), *no.values.values())
     twice = any(elements(each) or _is_truth(page, each) for each in sides)
-    if len(names) > 1 or side.lines or twice:
+    once = isinstance(test, cst.Name) and len(names) == 1 and not side.lines
+    if not once and (len(names) > 1 or side.lines or twice):
         test = cst.Name(page.fresh(node, f"condition{suffix}"))
         side.lines.insert(0, page.statement(f"{test.value} = {{}}", node.test))
     for name in names:
         values = (each.values.get(name) or page.expression(name) for each in (yes, no))
-        side.values[name] = _where(page, test, *values)
+        uses = _read(page, node, _root(name))
+        truth = bool(uses) and all(_is_truth(page, each) for each in uses)
+        side.values[name] = _where(page, test, *values, truth=truth)
     return side
 
 
@@ -179,12 +220,16 @@ def _is_value(page: Page, value: cst.BaseExpression) -> bool:
 
 
 def _is_listed(page: Page, target: cst.CSTNode) -> bool:
-    """Whether it is `states[i]`, of a list of tensors."""
+    """Whether it is `states[i]`, of a list of tensors or of a tensor."""
     if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
         return False
-    place = target.slice[0].slice if len(target.slice) == 1 else None
-    plain = isinstance(place, cst.Index) and isinstance(place.value, (cst.Name, cst.Integer))
-    return plain and page.was(target.value, Kind.TENSORS)
+    places = [each.slice.value for each in target.slice if isinstance(each.slice, cst.Index)]
+    plain = all(isinstance(each, (cst.Name, cst.Integer)) for each in places)
+    counted = all(each.dtype != "bool" for place in places for each in page.values(place))
+    if len(places) < len(target.slice) or not plain or not counted:
+        return False
+    uses = _read(page, target, target.value.value)
+    return bool(uses) and all(page.was(each, Kind.TENSORS, Kind.TENSOR) for each in uses)
 
 
 def _in_place(page: Page, call: cst.Call) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:

@@ -15,7 +15,7 @@ from onnxpert.repair.source.turn import Turn
 
 _OF_ONE = {
     "max": "{}.max()", "min": "{}.min()", "sum": "{}.sum(0)", "any": "{}.any()", "all": "{}.all()",
-    "round": "torch.round({})", "sorted": "torch.sort({}, stable=True).values",
+    "round": "torch.round({})", "sorted": "torch.sort({}).values",
 }  # fmt: skip
 _OF_TWO = {"max": "torch.maximum({}, {})", "min": "torch.minimum({}, {})"}
 _BY_KEY = {"max": "{}.argmax(0)", "min": "{}.argmin(0)", "sorted": "{}.argsort(stable=True)"}
@@ -42,7 +42,7 @@ def compute_with_torch(page: Page) -> Iterator[Change]:
             yield from _of_rows(page, node, values[0], name)
         if name == "sorted" and tensors == [True] and words.keys() == {"reverse"}:
             falling = page.code(words["reverse"])
-            said = f"torch.sort({{}}, stable=True, descending={falling}).values"
+            said = f"torch.sort({{}}, descending={falling}).values"
             yield node, page.expression(said, *values)
         if words or not any(tensors):
             continue

@@ -9,7 +9,7 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change, fitted
-from onnxpert.repair.source.page import Page, elements
+from onnxpert.repair.source.page import Page, elements, given
 from onnxpert.repair.source.state import firsts
 from onnxpert.repair.source.watching import Kind
 
@@ -167,12 +167,14 @@ class _Translation(cst.CSTTransformer):
                 casts = [page.code(each.value) for each in call.args if each.keyword]
                 said += "".join(f".to({each})" for each in casts)
                 return page.expression(said, call.args[0].value)
-            return self._bounded(old, call, own) or self._function(call, own)
+            return self._bounded(old, call, own) or self._function(old, call, own)
         if isinstance(old.func, cst.Attribute) and isinstance(call.func, cst.Attribute):
             return self._method(old.func, call, call.func)
         return None
 
-    def _function(self, call: cst.Call, own: str) -> cst.BaseExpression | None:
+    def _function(self, old: cst.Call, call: cst.Call, own: str) -> cst.BaseExpression | None:
+        if own == "digitize":
+            return self._digits(old, call)
         if own.removeprefix("nan") in _QUANTILES:
             return self._quantile(call, own)
         known = self._call(call, self._page.expression(_known(own))) if _known(own) else None
@@ -186,6 +188,16 @@ class _Translation(cst.CSTTransformer):
             return None
         whole, bound = (call.args[numbers.index(each)].value for each in (False, True))
         return self._page.expression(f"torch.clamp({{}}, {_BOUNDED[own]}={{}})", whole, bound)
+
+    def _digits(self, old: cst.Call, call: cst.Call) -> cst.BaseExpression | None:
+        """What is equal to an edge is above it, unless it is asked otherwise; both of one dtype."""
+        (whole, edges), words = given(call)[0][:2], given(call)[1]
+        if len(call.args) != 2 or words:
+            return None
+        dtypes = {each.dtype for arg in old.args for each in self._page.values(arg.value)}
+        cast = ".double()" if len(dtypes) > 1 else ""
+        said = f"torch.bucketize({{}}{cast}, {{}}{cast}, right=True)"
+        return self._page.expression(said, whole, edges)
 
     def _is_number(self, arg: cst.Arg) -> bool:
         return self._page.was(arg.value, Kind.INT, Kind.FLOAT)

@@ -8,11 +8,8 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
-from onnxpert.repair.source.page import Page, below, dotted, names_in, small
-
-_LOGGERS = frozenset({"logging", "logger", "log", "_logger", "_log", "warnings"})
-_LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "log"})
-
+from onnxpert.repair.source.page import Page, below, names_in
+from onnxpert.repair.source.printing import prints
 
 # Calls that do nothing but give a value.
 _GIVING = frozenset(
@@ -28,9 +25,9 @@ def stop_printing(page: Page) -> Iterator[Change]:
     gone: list[cst.CSTNode] = []
     for block in blocks:
         whole = isinstance(page.parent(block), cst.IndentedBlock)
-        if whole and _prints(block) and page.has_run(block):
+        if whole and prints(block) and page.has_run(block):
             gone.append(block)
-    gone += [node for node in page.each(cst.Expr) if _prints(node) and page.has_run(node)]
+    gone += [node for node in page.each(cst.Expr) if prints(node) and page.has_run(node)]
     for node in (*gone, *_only_printed(page, gone)):
         yield node, None
 
@@ -67,14 +64,3 @@ def _only_gives(page: Page, call: cst.Call) -> bool:
     if isinstance(function, cst.Attribute) and page.is_tensor(function.value):
         return not function.attr.value.endswith("_")
     return first in _GIVING
-
-
-def _prints(node: cst.CSTNode) -> bool:
-    """Whether a statement does nothing else, whatever is asked or gone through on the way."""
-    if isinstance(node, (cst.If, cst.For)):
-        return all(map(_prints, (*small(node.body), *small(node.orelse))))
-    if not isinstance(node, cst.Expr) or not isinstance(node.value, cst.Call):
-        return False
-    owner, _, last = dotted(node.value.func).rpartition(".")
-    logged = owner.rpartition(".")[2].lower() in _LOGGERS and last in _LEVELS
-    return logged or (not owner and last == "print")

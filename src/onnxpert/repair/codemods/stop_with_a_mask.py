@@ -52,6 +52,7 @@ class _Masked:
     kind: str
     lists: dict[str, str] = field(default_factory=dict)  # to which a turn adds -> of which turns
     late: frozenset[str] = frozenset()  # what has no value before the first turn
+    written: tuple[str, ...] = ()  # the function's own tensors that a turn writes into
 
     def changes(self) -> Iterator[Change]:
         page, loop, lines = self.page, self.loop, list(self.loop.body.body)
@@ -62,7 +63,8 @@ class _Masked:
         stops = self.kind == "Break"
         if not isinstance(loop.body, cst.IndentedBlock) or not all(map(self._is_soon, self.late)):
             raise NotByRowError
-        state = [*state, *new_ones]
+        self.written = tuple(_written(page, loop))
+        state = [*state, *new_ones, *(each for each in self.written if each not in state)]
         done = page.fresh(loop, "stopped" if stops else "skipped")
         before: list[Any] = lines[: self.at]
         after = lines[self.at + 1 :]
@@ -100,10 +102,12 @@ class _Masked:
         self, lines: Sequence[Any], state: Sequence[str], done: str
     ) -> list[cst.BaseStatement]:
         """Lines that leave everything as it is, where it is done."""
-        changed = [name for name in state if any(name in bound(each) for each in lines)]
+        names = {name for each in lines for name in (*bound(each), *_bases(each))}
+        changed = [name for name in state if name in names]
         kept = {name: self.page.fresh(self.loop, f"{name}_kept") for name in changed}
         new: list[cst.BaseStatement] = [
-            self.page.statement(f"{one} = {name}") for name, one in kept.items()
+            self.page.statement(f"{one} = {name}{'.clone()' * (name in self.written)}")
+            for name, one in kept.items()
         ]
         for line in lines:
             new.append(anew(self.page, line, state))
@@ -118,10 +122,9 @@ class _Masked:
 
     def _added(self, line: cst.CSTNode, state: Sequence[str]) -> list[str]:
         """The lists to which a line adds. Raises NotByRowError for anything else that is done there."""
-        own = {*bound(self.loop.body)} - {*state}  # names of the turn, which nobody else sees
-        writes: list[Any] = [*below(line, cst.AssignTarget), *below(line, cst.AugAssign)]
-        parts = [each.target for each in writes]
-        away = [each for each in parts if isinstance(each, (cst.Subscript, cst.Attribute))]
+        # Names of the turn, which nobody else sees, and what is taken back.
+        own = ({*bound(self.loop.body)} - {*state}) | {*self.written}
+        away = _away(line)
         calls = list(below(line, cst.Expr))
         found = [appended(each) for each in calls if each in small(line)]
         seen = any(dotted(each.value) not in own for each in away)
@@ -143,3 +146,24 @@ class _Masked:
 
 def _is_none(page: Page, loop: cst.CSTNode, name: str) -> bool:
     return any(page.code(each) == "None" for each in firsts(page, loop, name)[:1])
+
+
+def _away(node: cst.CSTNode) -> list[cst.Subscript | cst.Attribute]:
+    """What is written into."""
+    writes: list[Any] = [*below(node, cst.AssignTarget), *below(node, cst.AugAssign)]
+    parts = [each.target for each in writes]
+    return [each for each in parts if isinstance(each, (cst.Subscript, cst.Attribute))]
+
+
+def _bases(node: cst.CSTNode) -> list[str]:
+    return [dotted(each.value) for each in _away(node) if isinstance(each, cst.Subscript)]
+
+
+def _written(page: Page, loop: cst.For | cst.While) -> Iterator[str]:
+    """The tensors that the function has made before the loop, and which a turn writes into."""
+    for name in dict.fromkeys(_bases(loop.body)):
+        made = firsts(page, loop, name)[:1]
+        uses = [each for each in below(loop.body, cst.Name) if each.value == name]
+        tensors = [each for each in uses if page.values(each)]
+        if made and isinstance(made[0], cst.Call) and all(map(page.is_tensor, tensors)):
+            yield name
