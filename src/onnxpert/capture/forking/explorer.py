@@ -32,6 +32,7 @@ from onnxpert.capture.forking.paths import (
 from onnxpert.capture.forking.runs import Record, Run, Runs, TooManyPathsError
 from onnxpert.capture.forking.traces import Asked, Expr, Look, Number, Step, UnlikeError, steps_in
 from onnxpert.capture.forking.union import woven
+from onnxpert.capture.forking.ways import ways_of_sizes
 from onnxpert.capture.guards import assuming
 from onnxpert.core.source import location, of_exception
 from onnxpert.core.types import Captured, Loaded, Precondition, replace
@@ -40,6 +41,7 @@ logger = logging.getLogger(__name__)
 _MOST_TURNS = 12
 _MANY_QUESTIONS = 4  # of one run's, about data
 _MANY_ABOUT_SIZES = 8
+_MANY_WAYS = 4  # by sizes that have nothing to do with each other
 _MANY_CALLS = 8_000  # recorded again: what takes some twenty seconds
 
 
@@ -59,7 +61,9 @@ def forked(
     plain: Captured = replace(first.captured, left_open=first.environment.left_open)
     if not first.asked:
         return plain
-    if otherwise is not None and (_is_intricate(first) or _takes_long(runs, first)):
+    if otherwise is not None and (
+        _is_intricate(first) or _takes_long(runs, first) or ways_of_sizes(first) > _MANY_WAYS
+    ):
         found = otherwise(loaded)
         if found is not None:
             return found
