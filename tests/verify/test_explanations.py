@@ -266,3 +266,22 @@ def test_last_digits_that_decide_how_many_there_are(load: Any, write: Any) -> No
     verified = verify(load(Picked(), x=x), path, ORT)
     assert not verified.proven
     assert verified.sway == math.inf
+
+
+@pytest.mark.parametrize(
+    ("file", "drawn", "decide"),
+    [
+        (25, (26, 24, 26), True),  # every time
+        (24, (25, 26, 25), True),
+        (23, (25, 26, 25), True),
+        (0, (25, 26, 25), False),  # far more than the model itself
+        (24, (25, 25, 25), False),
+        (25, (25, 26, 25), False),  # as many as the model: its values tell
+        (24, (), False),
+    ],
+)
+def test_a_number_of_elements_is_off_no_more_than_last_digits_move_it(
+    file: int, drawn: tuple[int, ...], decide: bool
+) -> None:
+    sizes = [torch.zeros(size) for size in drawn]
+    assert explanations._sways_in_size(torch.zeros(25), torch.zeros(file), sizes) is decide
