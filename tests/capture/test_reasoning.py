@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -91,6 +93,36 @@ def test_an_easy_question_is_proven_while_few_were(hurried: bool) -> None:
     assert bool(n > 1)
     assert bool(mode.shape_env.guards) is hurried
     assert mode.shape_env.spent_terms - (BUDGET_TERMS + 1) * hurried == (0 if hurried else 3)
+
+
+class Read(list[Any]):
+    """Counts what is read of it."""
+
+    count = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        self.count += len(found) if isinstance(at, slice) else 1
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        for each in super().__iter__():
+            self.count += 1
+            yield each
+
+
+def test_what_is_assumed_again_and_again_is_not_looked_for_among_all_that_is() -> None:
+    environment = Frugal()
+    environment.guards = read = Read()
+    n = sympy.Symbol("n", integer=True, positive=True)
+    conditions = [n > number for number in range(2, 102)]
+    for condition in (*conditions, *conditions):
+        environment.assume(condition)
+    assert len(environment.guards) == len(conditions)
+    assert read.count < 5 * 2 * len(conditions)
+    environment.guards[:] = environment.guards[:50]
+    environment.assume(conditions[80])
+    assert [guard.expr for guard in environment.guards] == [*conditions[:50], conditions[80]]
 
 
 def test_other_environments_are_as_they_were_afterwards() -> None:

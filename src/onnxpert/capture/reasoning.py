@@ -276,10 +276,20 @@ def _shortly(environment: Any, expr: Expr, hint: Number | None, *, hurried: bool
 def _assume(environment: Any, condition: Expr) -> None:
     if condition in (sympy.true, sympy.false):
         return
-    own = hash(condition)  # kept by sympy, which compares two expressions part by part
-    if all(hash(guard.expr) != own or guard.expr != condition for guard in environment.guards):
+    if condition not in _assumed(environment):
         place = environment._get_sloc()
         environment.guards.append(ShapeGuard(condition, place, size_oblivious=False))
+
+
+def _assumed(environment: Any) -> set[Expr]:
+    """All that is, read off the guards but once: a deep model asks again about each of thousands."""
+    guards = environment.guards
+    count, last, known = getattr(environment, "read_guards", (0, None, set()))
+    if count > len(guards) or (count and guards[count - 1] is not last):  # somebody changed them
+        count, known = 0, set()
+    known.update(guard.expr for guard in guards[count:])
+    environment.read_guards = (len(guards), guards[-1] if guards else None, known)
+    return known
 
 
 @functools.lru_cache(4096)
