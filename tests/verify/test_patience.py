@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import onnxpert
-from onnxpert.verify import patience, sided
+from onnxpert.verify import patience, reference, sided
 from onnxpert.verify.patience import Limit, Patience
 from onnxpert.verify.reference import Output, Reference
 
@@ -78,3 +78,22 @@ def test_calls_are_counted_and_time_only_ends_what_takes_far_longer() -> None:
         x + x + x + x
     with pytest.raises(TimeoutError), Patience(Limit(2, -1.0)):
         x + x
+
+
+class Sided(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = x * 2 if x.shape[0] > 8 else x + 1
+        return y.flip(0) if x.abs().max() < 0.05 else y
+
+
+@pytest.mark.parametrize("seconds", [1e-5, 1.0])
+def test_each_side_meets_the_sizes_of_the_other_on_a_slow_machine_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    ticks = itertools.count()
+    clock = SimpleNamespace(thread_time=lambda: next(ticks) * seconds)
+    monkeypatch.setattr(reference, "time", clock)
+    x, dims = torch.ones(5), {"x": {0: "n"}}
+    report = onnxpert.export(Sided().eval(), (x,), tmp_path / "m.onnx", dynamic_shapes=dims)
+    cases = {row.case for row in report.verified}
+    assert {f"values x 0.01, n={size}" for size in (1, 8, 9)} <= cases

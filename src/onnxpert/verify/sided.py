@@ -21,7 +21,8 @@ _TIMES_AS_MANY = 40
 _MOST_AT_LARGE_SIZES = 250_000
 _LONGEST = 10.0  # seconds, beside so many times what the example takes: where each call takes long
 _LONGEST_AT_LARGE_SIZES = 60.0
-_ACROSS_SECONDS = 0.02  # of the model's, in cases that take a side where an assumption is broken
+# The graph's calls, in cases that take a side where an assumption is broken; fewer count as so many.
+_MOST_ACROSS, _FEWEST = 2_000, 100
 
 
 @dataclass(slots=True)
@@ -94,7 +95,8 @@ class SidedCases:
                 yield small
         # What one side assumes of a size only shows there on that side.
         pairs = itertools.product(turned, self.beyond)
-        for case, sizes in itertools.islice(pairs, int(_ACROSS_SECONDS / max(took, 1e-3))):
+        most = _MOST_ACROSS // max(self.sides.calls, _FEWEST)
+        for case, sizes in itertools.islice(pairs, most):
             yield cases.Wish((cases.across(self.inputs, case, sizes),))
 
     def note(self, case: Case, leaves: Sequence[Any]) -> None:
