@@ -241,3 +241,31 @@ def test_numbers_among_the_outputs_are_told_at_once() -> None:
     (found,) = [each for each in report.findings if each.rule == "INP122"]
     assert found.message == "4 outputs are numbers, the same whatever the input"
     assert "1_0_0 = 8, 1_0_1 = 4, 1_1_0 = 4, 1_1_1 = 2" in found.notes[0]
+
+
+def _inverse(x: Tensor) -> Tensor:
+    return torch.linalg.inv(x)  # inverse
+
+
+class Falls(nn.Module):
+    def forward(self, x: Tensor, k: Tensor) -> Tensor:
+        try:
+            y = _inverse(x)
+        except RuntimeError:
+            y = torch.eye(3)
+        try:
+            z = torch.linalg.cholesky(x @ x.mT)
+        except torch.linalg.LinAlgError as error:
+            raise ValueError("not to be decomposed") from error
+        return y @ z * [1.0, 2.0, 3.0][int(k) % 3]  # turned
+
+
+def test_what_an_except_goes_on_with_is_told_where_an_operator_may_raise() -> None:
+    report = onnxpert.diagnose(Falls().eval(), (torch.eye(3) * 2, torch.tensor(4)))
+    assert marks(report, "CTL414") == {"inverse": Severity.WARNING}
+    assert marks(report, "DTY902") == {}  # a number of Python's own, in a model of single precision
+
+
+def test_an_index_that_is_surely_within_is_not_said_to_raise() -> None:
+    report = onnxpert.diagnose(Falls().eval(), (torch.eye(3) * 2, torch.tensor(4)))
+    assert marks(report, "CTL407") == {}

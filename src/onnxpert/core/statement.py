@@ -139,6 +139,21 @@ def raises(place: Location) -> bool:
     return False
 
 
+def caught_around(place: Location) -> frozenset[str]:
+    """The names of what is caught if it is raised at a place, by handlers that go on without it; the
+    empty name for one that catches everything."""
+    found: set[str] = set()
+    tree = tree_of(place.file)
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.Try) or not any(_covers(each, place) for each in node.body):
+            continue
+        for handler in node.handlers:
+            kinds = getattr(handler.type, "elts", [handler.type])
+            if not isinstance(handler.body[-1], ast.Raise):
+                found |= {"" if kind is None else _called(kind) for kind in kinds}
+    return frozenset(found)
+
+
 _TELLING = frozenset({"print", "debug", "info", "warning", "error", "log", "write"})
 
 

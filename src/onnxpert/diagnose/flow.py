@@ -200,7 +200,8 @@ def beginnings(captured: Captured, dtype: str) -> Iterator[Location]:
     """The lines where a model that is given nothing of a dtype begins to compute in it."""
 
     def has(node: fx.Node) -> bool:
-        return dtype_of(node) == dtype
+        # One number is what Python computes with too, and makes nothing that it meets as precise.
+        return dtype_of(node) == dtype and node.meta["val"].dim() > 0
 
     nodes = list(captured.root.graph.nodes)
     if dtype in given_floats(captured):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.held import NUMBERS, SYMBOLS, Grown
@@ -118,6 +119,19 @@ def is_beyond(held: Any, place: Any) -> torch.Tensor:
         known = [key for key in held if isinstance(key, int)]
         return torch.stack([number != key for key in known]).all()
     return (number >= len(held)) | (number < -len(held))
+
+
+def is_within(held: Any, place: Any) -> bool:
+    """Whether something is surely there for a place: `layers[int(k) % len(layers)]`."""
+    if not isinstance(place, torch.SymInt):
+        return False
+    keys = set(held) if isinstance(held, dict) else set(range(-len(held), len(held)))
+    least, most = min(keys, default=1), max(keys, default=0)
+    return (
+        keys == set(range(least, most + 1))
+        and statically_known_true(place >= least)
+        and statically_known_true(place <= most)
+    )
 
 
 def found(held: Any, place: Any, other: Any, choose: Choose) -> Any:

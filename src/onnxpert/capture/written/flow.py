@@ -112,8 +112,11 @@ class Flow:
             return held[place.rows]
         if not choices.is_open(held, place):
             return held[place]
-        missing = "KeyError" if isinstance(held, dict) else "IndexError: list index out of range"
-        self.assume(missing, lambda: choices.is_beyond(held, place))
+        if not choices.is_within(held, place):
+            missing = (
+                "KeyError" if isinstance(held, dict) else "IndexError: list index out of range"
+            )
+            self.assume(missing, lambda: choices.is_beyond(held, place))
         return choices.picked(held, place, self.chosen)
 
     def part(self, held: Any, *ends: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Captured, Hit, Location, Severity, Sight
+from onnxpert.diagnose.loops import headers
 from onnxpert.diagnose.rule import rule
 
 
@@ -78,6 +79,7 @@ def _told(captured: Captured) -> Iterator[Location | None]:
     yield from (one.location for one in captured.branches)
     yield from (one.location for one in captured.preconditions)
     yield from (one.location for one in captured.reads)
+    yield from headers(captured.root)
 
 
 def _line(at: Location | None) -> tuple[str, int] | None:
