@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import networkx
@@ -134,3 +135,31 @@ def test_the_names_of_a_list_are_one_finding() -> None:
     report = onnxpert.diagnose(Labels().eval(), (torch.ones(3),))
     (found,) = [one for one in report.findings if one.rule == "INP121"]
     assert found.message == "the outputs 1_0 to 1_2 are each a str, and the file leaves them out"
+
+
+class Nearest(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if x.sum() > 2:  # followed
+            x = x + 1
+        rates = {80.0: 0.5, 120.0: 2.0}
+        mean = x.mean().item()
+        nearest = min(rates, key=lambda rate: abs(rate - mean))
+        return x * rates[nearest]  # beyond
+
+
+def test_of_all_branches_only_what_ends_the_writing_is_an_error() -> None:
+    report = onnxpert.diagnose(Nearest().eval(), (torch.ones(3),))
+    told = marks(report, "CTL401")
+    assert report.ok or told["beyond"] is Severity.ERROR
+    assert told.get("followed", Severity.INFO) is Severity.INFO
+
+
+class Copies(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return copy.deepcopy(x) * 2
+
+
+def test_a_deep_copy_is_exported_and_changes_nothing() -> None:
+    report = onnxpert.diagnose(Copies().eval(), (torch.ones(3),))
+    assert report.ok
+    assert not report.findings

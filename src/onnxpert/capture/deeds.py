@@ -59,6 +59,7 @@ _FILES: tuple[tuple[Any, str, str], ...] = (
 _SURROUNDINGS = (
     (os, "getpid", "the number of its process"),
     (os, "getcwd", "the working folder"),
+    (os, "uname", "the name of the machine"),
     (os, "cpu_count", "the number of processors"),
     (socket, "gethostname", "the name of the machine"),
     (platform, "node", "the name of the machine"),

@@ -245,7 +245,9 @@ class Sights:
         if func is aten.lift_fresh.default:
             decided = decided or self._left
         held = {storage_if_any(each) for each in tensors(given)}
-        for target in tensors(list(written(func, *given))):
+        # `set_` has a tensor look at other memory, and writes to none; it is how a deep copy is made.
+        targets = [] if func.overloadpacket is aten.set_ else list(written(func, *given))
+        for target in tensors(targets):
             owner = self._owners.get(storage_if_any(target) or 0)
             if owner is not None:
                 self.note(Sight.WRITE, owner[1], owner[0])

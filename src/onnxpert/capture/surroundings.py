@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 
 from onnxpert.capture.catching import divisions_asked
+from onnxpert.capture.copying import Cloned
 from onnxpert.capture.data_attribute import DataAttribute
 from onnxpert.capture.dense import WrittenOut
 from onnxpert.capture.detection import without_loops_over_data
@@ -122,6 +123,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(pools_at_once())
         stack.enter_context(PlacedNumbers())
         stack.enter_context(WrittenOut())
+        stack.enter_context(Cloned())
         stack.enter_context(FullWindows())
         stack.enter_context(AdaptiveWindows())
         stack.enter_context(OpenLists())

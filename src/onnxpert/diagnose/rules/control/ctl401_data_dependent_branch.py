@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from onnxpert.core.statement import refuses, subscripted
-from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity, Unwritten
-from onnxpert.diagnose.causes import blockers, is_obstacle, told, unwritten
+from onnxpert.core.types import Asked, Blocker, CaptureFailed, Hit, Location, Severity, Unwritten
+from onnxpert.diagnose.causes import blockers, evidence, is_obstacle, told, unwritten
 from onnxpert.diagnose.instead import of_number, of_unwritten
 from onnxpert.diagnose.rule import rule
 
@@ -60,7 +60,9 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
     """
     reason = unwritten(failed)
     cure = "" if reason is None else of_unwritten(reason.text)
-    for blocker in blockers(failed, Asked.BRANCH):
+    found = tuple(blockers(failed, Asked.BRANCH))
+    blocking = _blocking(failed, reason, found)
+    for blocker in found:
         if differ := _difference(failed, blocker.location):
             yield Hit(
                 f"Python branches on the value of a tensor, and {differ}",
@@ -68,7 +70,7 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
                 help="have both sides return the same number of results, each of one type and one "
                 "number of dimensions: an output of a file has no other",
             )
-        elif not is_obstacle(failed) and not _is_at(reason, blocker.location):
+        elif blocker not in blocking:
             if blocker.location is not None and refuses(blocker.location):
                 continue  # a check, which is told as one
             yield Hit(
@@ -84,6 +86,28 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
                 help=cure or _cure(blocker.location),
                 notes=tuple(told(reason)),
             )
+    if reason is not None and is_obstacle(failed) and not _is_met(reason, failed.blockers):
+        yield Hit(
+            f"no branch or loop of the file can say what the data decide here: {reason.text}",
+            at=reason.location,
+            help=cure or _cure(reason.location),
+        )
+
+
+def _blocking(
+    failed: CaptureFailed, reason: Unwritten | None, found: Sequence[Blocker]
+) -> Sequence[Blocker]:
+    """Of all branches those that a file cannot have, as far as that is known."""
+    if not is_obstacle(failed):
+        return [one for one in found if reason is not None and _is_at(reason.location, one)]
+    ends = [evidence(failed).location, *([reason.location] if reason is not None else [])]
+    ended = [one for one in found if any(_is_at(end, one) for end in ends)]
+    known = reason is not None and not _is_met(reason, found)
+    return ended if ended or known else found
+
+
+def _is_met(reason: Unwritten, found: Sequence[Blocker]) -> bool:
+    return reason.location is None or any(_is_at(reason.location, one) for one in found)
 
 
 def _cure(place: Location | None) -> str:
@@ -92,9 +116,8 @@ def _cure(place: Location | None) -> str:
     return "use torch.where for values, or torch.cond(predicate, true_fn, false_fn, operands)"
 
 
-def _is_at(reason: Unwritten | None, place: Location | None) -> bool:
-    """Whether it is this line, and no other obstacle's, that could not be written down."""
-    at = None if reason is None else reason.location
+def _is_at(place: Location | None, blocker: Blocker) -> bool:
+    at = blocker.location
     return at is not None and place is not None and (at.file, at.line) == (place.file, place.line)
 
 
