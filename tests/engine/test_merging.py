@@ -34,6 +34,15 @@ class Expanded(torch.nn.Module):
         return x + y.expand_as(x) + torch.broadcast_to(y, x.shape)
 
 
+class Repeated(torch.nn.Module):
+    """Only one row and as many rows as there are of the other: to a trace one row is none of these."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        if y.shape[0] == 1:
+            y = y.repeat(x.shape[0], 1) - 1
+        return torch.cat([x, y], 1) + torch.stack([x, y]).sum()
+
+
 class Joined(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.cat([x, y], 1)
@@ -61,6 +70,17 @@ def test_one_that_may_be_1_stays_a_size_of_its_own(
             None, {name: each.numpy() for name, each in zip(names, given, strict=True)}
         )
         torch.testing.assert_close(torch.from_numpy(got), model(*given))
+
+
+def test_one_row_of_an_example_is_shown_as_many(tmp_path: Path) -> None:
+    file = tmp_path / "m.onnx"
+    report = onnxpert.export(Repeated(), (R(4, 3), R(1, 3)), file, dynamic_shapes=APART)
+    assert not any(found.severity is onnxpert.Severity.WARNING for found in report.findings)
+    session = onnxruntime.InferenceSession(file)
+    for long, short in ((4, 4), (5, 1), (1, 1), (7, 7)):
+        x, y = R(long, 3), R(short, 3)
+        (got,) = session.run(None, {"x": x.numpy(), "y": y.numpy()})
+        torch.testing.assert_close(torch.from_numpy(got), Repeated()(x, y))
 
 
 def test_those_that_the_model_needs_to_be_equal_are_told() -> None:

@@ -22,6 +22,7 @@ from onnxpert.capture.flat import Flat, fed_copies, owner
 from onnxpert.capture.growing import grown
 from onnxpert.capture.identities import own_identities
 from onnxpert.capture.kinds import own_types
+from onnxpert.capture.levelling import levelled
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.quantised.box import UnreadQuantisedError
 from onnxpert.capture.quantised.training import ObservingError
@@ -89,6 +90,7 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
                     _refused(loaded, attempts)
                     or _later(strategy, loaded)
                     or _at_larger(strategy, loaded)
+                    or _at_level(strategy, loaded)
                 )
             if ended is not None:
                 return _at_home(ended)
@@ -158,6 +160,17 @@ def _at_larger(strategy: Strategy, loaded: Loaded) -> Captured | None:
         return replace(_finished(_run(strategy, larger)), loaded=loaded)  # type: ignore[no-any-return]
     except Exception:  # what is told is what the example met
         logger.debug("nor at a larger example", exc_info=True)
+        return None
+
+
+def _at_level(strategy: Strategy, loaded: Loaded) -> Captured | None:
+    level = levelled(loaded)
+    if level is None:
+        return None
+    try:
+        return _finished(_run(strategy, level))
+    except Exception:  # what is told is what the example met
+        logger.debug("nor with its sizes of 1 as long as others", exc_info=True)
         return None
 
 

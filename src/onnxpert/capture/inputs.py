@@ -16,7 +16,7 @@ def traced_example(leaf: InputLeaf) -> torch.Tensor:
     for axis, spec in leaf.dims:
         size = tensor.shape[axis]
         if size < 2 and (spec.upper is None or spec.upper >= 2):
-            wanted = max(2, spec.lower or 2)
+            wanted = spec.shown or max(2, spec.lower or 2)
             if spec.scale != 1 or spec.offset:
                 wanted = spec.scale * 2 + spec.offset
             shape = list(tensor.shape)

@@ -23,6 +23,7 @@ class DimSpec:
     asked: bool = (
         True  # False: "auto" offered it, so a frozen one is information, not a broken wish
     )
+    shown: int = 0  # how long a trace is shown it where the example has 1; 0: as short as it goes
 
 
 @dataclass(frozen=True, slots=True)
