@@ -196,6 +196,23 @@ def test_an_associative_scan_over_a_dynamic_size(tmp_path: Path) -> None:
     check(model, path, args, (rows(9, 3), rows(9, 3)), (rows(1, 3), rows(1, 3)))
 
 
+def running_rows(self: Any, a: torch.Tensor, u: torch.Tensor) -> Any:
+    from torch._higher_order_ops.associative_scan import associative_scan
+
+    def combine(left: Any, right: Any) -> Any:
+        return left[0] * right[0], left[1] * right[0] + right[1]
+
+    return associative_scan(combine, (a, u), 1, combine_mode="generic")[1]
+
+
+def test_an_associative_scan_of_no_turns_knows_the_other_size(tmp_path: Path) -> None:
+    model, path = module(running_rows), tmp_path / "m.onnx"
+    given = [tuple(torch.rand(b, n, 3) for _ in range(2)) for b, n in ((2, 5), (4, 1), (1, 9))]
+    shapes = ({0: "b", 1: "n"}, {0: "b", 1: "n"})
+    onnxpert.export(model, given[0], path, dynamic_shapes=shapes)
+    check(model, path, *given)
+
+
 # ---- numbers among the dynamic shapes ------------------------------------------------------
 
 

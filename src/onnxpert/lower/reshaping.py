@@ -8,11 +8,16 @@ import onnx_ir as ir
 
 from onnxpert.lower.symbols import Size, is_of_data, may_be_zero, same
 
+TOLD = "onnxpert.sizes_told"
+
 
 def origin(value: ir.Value) -> ir.Value:
-    """The value before the reshapes that led to this one: one reshape does what several did."""
+    """The value before the reshapes that led to this one: one reshape does what several did. But for
+    those that tell the runtime sizes which it does not know."""
     node = value.producer()
     while node is not None and node.op_type == "Reshape" and node.domain == "":
+        if value.meta.get(TOLD):
+            break
         before = node.inputs[0]
         if before is None or before.meta.get("shape") is None:
             break
@@ -43,7 +48,11 @@ def target(before: Sequence[Size] | None, wanted: Sequence[Size]) -> list[Size]:
         if kept and before is not None and same(size, before[axis]):
             asked[axis] = 0
     open_axes = [axis for axis, size in enumerate(asked) if not isinstance(size, int)]
-    follows = _vanishing(wanted) or open_axes[:1]
+    follows = _vanishing(wanted)
+    if not follows and open_axes:
+        # Where nothing is left of a size that stays, no other one follows.
+        stays = [axis for axis, size in enumerate(asked) if isinstance(size, int) and size == 0]
+        follows = [axis for axis in stays if may_be_zero(wanted[axis])] or open_axes
     if follows:
         asked[follows[0]] = -1
     elif asked.count(0) == 1:

@@ -18,6 +18,7 @@ from onnxpert.core.loops import counted_loop, stopped_loop
 from onnxpert.lower import subgraphs as sub
 from onnxpert.lower.emitter import Emitter, Refusal
 from onnxpert.lower.lowering import lowering
+from onnxpert.lower.reshaping import TOLD
 from onnxpert.lower.symbols import concrete, is_static
 
 hop = torch.ops.higher_order
@@ -219,6 +220,7 @@ def _with_sizes(
             return stacked
         # By its name: what is said to have these sizes already would be left as it is.
         found = op.Reshape(stacked, op.ints(sizes), allowzero=1 if op.opset >= 14 else None)
+        found.meta[TOLD] = True
         return op.describe(found, tuple(example.shape))
 
     return (*many[:kept], *map(named, many[kept:], expected[kept:]))
