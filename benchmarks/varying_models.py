@@ -145,6 +145,36 @@ class ChoosesBySize(nn.Module):
         return x.cumsum(1) if x.shape[1] % 2 == 0 else x.flip(1)
 
 
+class ChoosesByManySizes(nn.Module):
+    """Each input goes its own way, by its own length."""
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        return tuple(self.one(x, 4 + place) for place, x in enumerate(inputs))
+
+    def one(self, x: Tensor, few: int) -> Tensor:
+        if x.shape[1] > few:
+            return x.cumsum(1).relu()
+        return x.flip(1) if x.shape[1] == 1 else x * 2
+
+
+class Experts(nn.Module):
+    """A mixture of experts: a loop over those that some row has chosen."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(8, count)
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(count))
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = x.flatten(0, 1)
+        weight, chosen = self.gate(rows).softmax(-1).topk(2, -1)
+        mask, out = F.one_hot(chosen, len(self.layers)), torch.zeros_like(rows)
+        for expert in mask.sum((0, 1)).nonzero()[:, 0]:
+            row, rank = torch.where(mask[..., expert])
+            out.index_add_(0, row, self.layers[expert](rows[row]) * weight[row, rank, None])
+        return out.view_as(x)
+
+
 class Language(nn.Module):
     """A decoder with rotary positions and a mask, both from the length."""
 
@@ -315,6 +345,9 @@ CASES = (
     Case("branches on values, 2", lambda: Chooses(2), lambda: (_R(3, 8),), ({0: "batch"},)),
     Case("branches on values, 8", lambda: Chooses(8), lambda: (_R(3, 8),), ({0: "batch"},)),
     Case("branches on sizes", ChoosesBySize, lambda: (_R(3, 10, 4),), _BATCH_AND_LENGTH),
+    Case("branches on four sizes", ChoosesByManySizes, lambda: tuple(_R(2, n, 4) for n in (4, 5, 6, 7)),
+         (tuple({1: f"length_{n}"} for n in range(4)),)),
+    Case("mixture of 4 experts", lambda: Experts(4), lambda: (_R(2, 7, 8),), _BATCH_AND_LENGTH),
     Case("masked mean", lambda: Calls(_lengths), lambda: (_R(2, 7, 4), torch.tensor([3, 7])),
          (({0: "batch", 1: "length"}, {0: "batch"}),)),
     Case("picked rows", lambda: Calls(_picked), lambda: (_R(7, 4), torch.ones(7)),
