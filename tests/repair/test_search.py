@@ -9,7 +9,7 @@ import torch
 
 from onnxpert.core import deadline
 from onnxpert.engine import fix
-from onnxpert.engine.plain import agree, outcomes
+from onnxpert.engine.plain import agree, catches_sometimes, outcomes
 from onnxpert.engine.trying import Job
 
 from .cases import source
@@ -151,3 +151,32 @@ def test_one_change_that_is_in_the_way_of_the_others_is_left_out(tmp_path: Path)
     fixed = fix.fix(f"{path}:Net", evaluate=True)
     assert fixed.plain, fixed.notes
     assert [name for name, _ in fixed.codemods] == ["register-results"]
+
+
+CAUGHT = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        high = x > 1.5
+        try:
+            most = x[high].max()
+        except RuntimeError:
+            most = x.min()
+        return x * {}
+
+
+def example_inputs():
+    return (torch.tensor([[2.0, -1.0, 0.5, 0.1]]),)
+"""
+
+
+def test_an_error_that_only_some_values_raise_is_seen(tmp_path: Path) -> None:
+    """Nothing is larger than 1.5 in some draws, and a file has no `except`."""
+    path = tmp_path / "net.py"
+    texts = [CAUGHT.format("most"), CAUGHT.format("most").replace("1.5", "-1e9")]
+    path.write_text(texts[0], encoding="utf-8")
+    job = Job(f"{path}:Net", (), None, True, {})
+    found = [catches_sometimes(job.load({path: text}), {str(path)}) for text in texts]
+    assert found == [True, False]

@@ -22,6 +22,7 @@ from onnxpert.engine import pipeline
 from onnxpert.engine.clock import Clock, Progress
 from onnxpert.engine.plain import (
     agree,
+    catches_sometimes,
     files_run,
     outcomes,
     quiet,
@@ -59,6 +60,7 @@ _LATE = (
     f"the search for changes was ended after {_SEARCH:.0f} s: a longer one might find a better one"
 )
 _UNAIDED = "no codemod makes onnxpert follow it"
+_CAUGHT = "an error is caught at some values, which no file does"
 _LONG = "an export takes too long"
 _UNLIKE = "the model does not run as before"
 _ELSE = f"{_UNLIKE}: it computes something else at other values"
@@ -351,9 +353,10 @@ class _Search:
             refusal = ""  # it never ran
         if cut and not (tried.proven or tried.plain):
             return self._not_offered(kept, _LONG, [])
-        if refusal or not (tried.proven or tried.plain):
+        why = f"{_UNLIKE}: {refusal}" if refusal else self._caught(new)
+        if why or not (tried.proven or tried.plain):
             ours = [each for each in (tried.report, tried.against) if each is not None]
-            return self._not_offered(kept, refusal and f"{_UNLIKE}: {refusal}", ours)
+            return self._not_offered(kept, why, ours)
         left = () if tried.report.ok else ("onnxpert still has something to say, see its findings",)
         return Fixed(
             before=self._with_diffs(tried.report, kept),
@@ -380,6 +383,10 @@ class _Search:
         """How the model as these files have it refuses to run, with its module there to look names up."""
         with substituted(contents):
             return refused_by_itself(self.job.load())
+
+    def _caught(self, contents: Contents) -> str:
+        sometimes = catches_sometimes(self.job.load(contents), {str(path) for path in contents})
+        return _CAUGHT if sometimes else ""
 
     def _with_diffs(self, after: Report, kept: list[Codemod]) -> Report:
         """Each finding that is gone, with the change that is meant for its rule."""

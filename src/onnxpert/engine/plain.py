@@ -11,7 +11,7 @@ import itertools
 import logging
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
@@ -142,6 +142,38 @@ def outcomes(
                 calls = itertools.chain(multiples(prepared), _draws(prepared, drawn // 4))
                 found += [_outcome(prepared, call) for call in calls]
     return found
+
+
+def catches_sometimes(prepared: Prepared, files: Container[str]) -> bool:
+    """Whether an error is caught in these files at some values and not at others: a file of the model
+    raises none, so that it goes the one way or the other at all of them."""
+    import torch
+
+    found: set[bool] = set()
+    raised = False
+
+    def note(frame: FrameType, event: str, about: Any) -> Any:
+        nonlocal raised
+        if frame.f_code.co_filename not in files:
+            return None
+        if event == "exception" and not issubclass(about[0], (StopIteration, GeneratorExit)):
+            raised = True
+        return note
+
+    before = sys.gettrace()
+    with quiet(), torch.no_grad(), plain_loops():
+        for call in itertools.chain(
+            multiples(prepared), _draws(prepared, DRAWN), _edges(prepared, EDGES)
+        ):
+            raised = False
+            sys.settrace(note)
+            try:
+                given = _outcome(prepared, call)
+            finally:
+                sys.settrace(before)
+            if given is not None:
+                found.add(raised)
+    return len(found) > 1
 
 
 def _outcome(prepared: Prepared, call: Call) -> list[Any] | None:
