@@ -82,7 +82,7 @@ def after_a_proof(
     if verified.proven and not crossed and not walk.contents_itself:
         apart = broadcast(loaded, met) or shortened(walk, loaded, lowered)
         if apart is not None:
-            walk.proven = loaded
+            walk.proven, walk.proven_as = loaded, walk.captured
             _forget_graph(walk)
             return apart
     return _with_fewer_sizes(walk, loaded, lowered, verified, crossed)
@@ -124,7 +124,7 @@ def _asked_more(
         return replace(loaded, thorough=True)  # type: ignore[no-any-return]
     if not loaded.as_written and _flows_otherwise(walk, loaded, lowered, verified, crossed):
         if verified.proven and not crossed:
-            walk.proven = loaded
+            walk.proven, walk.proven_as = loaded, walk.captured
         return replace(loaded, as_written=True)  # type: ignore[no-any-return]
     if not loaded.keeps_nan and _passes_over_nan(lowered, verified):
         return replace(loaded, keeps_nan=True)  # type: ignore[no-any-return]
@@ -235,6 +235,7 @@ def as_proven(walk: Walk) -> Loaded | None:
     if walk.proven is None or not walk.blocked:
         return None
     loaded, walk.proven, walk.contents_itself = walk.proven, None, True
+    walk.known, walk.proven_as = walk.proven_as, None
     _forget_graph(walk)
     walk.findings = [finding for finding in walk.findings if not finding.blocks]  # there was none
     walk.note(walk.set_aside)

@@ -218,7 +218,7 @@ def _captured(walk: Walk, loaded: Loaded) -> Loaded:
     stopped: Location | None = None
     while True:
         with walk.clock.stage("capture") as notes:
-            walk.captured = capture(loaded)
+            walk.captured, walk.known = walk.known or capture(loaded), None
             notes.append(_how(walk.captured))
         if isinstance(walk.captured, CaptureFailed):
             less = after_capture(loaded, walk.captured)
