@@ -44,3 +44,14 @@ def test_attention_of_as_many_heads(tmp_path: Path) -> None:
     onnxpert.export(model, args, tmp_path / "m.onnx", dynamic_shapes=_axes(*args))
     query, key = _shapes(tmp_path)
     assert [query[axis] == key[axis] for axis in range(4)] == [True, True, False, True]
+
+
+def test_sizes_of_two_names_are_not_tried_apart(tmp_path: Path) -> None:
+    def model(data: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        return torch.segment_reduce(data, "sum", offsets=offsets, axis=1)
+
+    args = (torch.randn(4, 5, 3), torch.tensor([[0, 2, 5]]).repeat(4, 1))
+    dims = ({0: "rows"}, {0: "marked"})
+    report = onnxpert.export(model, args, tmp_path / "m.onnx", dynamic_shapes=dims)
+    (found,) = [each for each in report.findings if each.rule == "SHP207"]
+    assert "takes it for granted" in str(found)

@@ -266,6 +266,20 @@ def test_what_an_except_goes_on_with_is_told_where_an_operator_may_raise() -> No
     assert marks(report, "DTY902") == {}  # a number of Python's own, in a model of single precision
 
 
+class Chosen(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        try:
+            worst = x[x > 0].max()  # largest
+        except RuntimeError:
+            worst = torch.tensor(0.0)
+        return x - worst + x.max(0).values  # of all rows, which are there
+
+
+def test_the_largest_of_what_a_mask_chooses_may_be_of_nothing() -> None:
+    report = onnxpert.diagnose(Chosen().eval(), (torch.randn(4, 3),))
+    assert marks(report, "CTL414") == {"largest": Severity.WARNING}
+
+
 def test_an_index_that_is_surely_within_is_not_said_to_raise() -> None:
     report = onnxpert.diagnose(Falls().eval(), (torch.eye(3) * 2, torch.tensor(4)))
     assert marks(report, "CTL407") == {}

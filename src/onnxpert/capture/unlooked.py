@@ -11,6 +11,9 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
+from onnxpert.core.calls import calls
+from onnxpert.core.types import Captured
+
 aten = torch.ops.aten
 Tensor = torch.Tensor
 
@@ -47,3 +50,8 @@ UNLOOKED: dict[Any, Callable[..., Any]] = {
     aten.segment_reduce.default: _segments,
     aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
 }
+
+
+def takes_for_granted(captured: Captured) -> bool:
+    """Whether the model must not be called at sizes other than those that its capture allows."""
+    return any(node.target in UNLOOKED for node in calls(captured.root))

@@ -38,7 +38,6 @@ from onnxpert.engine.offers import (
     tied,
     to_be_one,
 )
-from onnxpert.engine.shortening import shortened
 from onnxpert.engine.walk import Walk
 from onnxpert.engine.withdrawals import after_proof, after_refusal, without
 from onnxpert.lower.nan_keeping import BLIND
@@ -79,8 +78,8 @@ def after_a_proof(
     if closer is not None:
         _forget_graph(walk)
         return closer
-    if verified.proven and not crossed and not walk.contents_itself:
-        apart = broadcast(loaded, met) or shortened(walk, loaded, lowered)
+    if verified.proven and not crossed and walk.proven is None and not walk.contents_itself:
+        apart = broadcast(loaded, met)
         if apart is not None:
             walk.proven, walk.proven_as = loaded, walk.captured
             _forget_graph(walk)
@@ -238,7 +237,6 @@ def as_proven(walk: Walk) -> Loaded | None:
     walk.known, walk.proven_as = walk.proven_as, None
     _forget_graph(walk)
     walk.findings = [finding for finding in walk.findings if not finding.blocks]  # there was none
-    walk.note(walk.set_aside)
     return loaded
 
 

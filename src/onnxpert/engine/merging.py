@@ -10,6 +10,7 @@ from typing import Any
 
 from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.state import untouched
+from onnxpert.capture.unlooked import takes_for_granted
 from onnxpert.core.types import (
     Boundary,
     Captured,
@@ -32,12 +33,13 @@ def merged(captured: object, loaded: Loaded, lowered: Lowered) -> list[Merged]:
     """Each two of them, with what the model says to one that is longer, or else one that is 1."""
     if not isinstance(captured, Captured) or not callable(loaded.module):
         return []
+    may_run = not takes_for_granted(captured)
     found = []
     for symbol in lowered.symbols:
         groups = _groups(loaded, symbol)
         for pair in itertools.combinations(groups, 2):
             guard = _guard(captured, *(groups[name][0] for name in pair))
-            sizes, refusal = _apart(loaded, symbol, groups, pair)
+            sizes, refusal = _apart(loaded, symbol, groups, pair, may_run=may_run)
             place = guard.location if guard is not None else None
             assumed = guard.expr if guard is not None else ""
             found.append(Merged(pair, symbol.name, sizes, refusal, place, assumed))
@@ -71,7 +73,7 @@ def broadcast(loaded: Loaded, found: Sequence[Merged]) -> Loaded | None:
         if any((spec.scale, spec.offset) != (1, 0) for spec in named.values()):
             continue
         sizes = {place: one.sizes[spec.name] for place, spec in named.items()}
-        leaves = tuple(replace(leaf, value=resized(leaf, sizes)) for leaf in loaded.leaves)
+        leaves = tuple(replace(leaf, value=_resized(leaf, sizes)) for leaf in loaded.leaves)
         args, kwargs = loaded.rebuild([leaf.value for leaf in leaves])
         own = tuple(leaf.value for leaf in loaded.leaves)
         examples = (*loaded.examples, own)
@@ -80,13 +82,19 @@ def broadcast(loaded: Loaded, found: Sequence[Merged]) -> Loaded | None:
 
 
 def _apart(
-    loaded: Loaded, symbol: Symbol, groups: Mapping[str, list[Source]], pair: tuple[str, str]
+    loaded: Loaded,
+    symbol: Symbol,
+    groups: Mapping[str, list[Source]],
+    pair: tuple[str, str],
+    *,
+    may_run: bool,
 ) -> tuple[Mapping[str, int], str]:
     """Two sizes that differ and that the model takes, or what it says to the first that it does not."""
     one, other = pair
     size = max(symbol.example, 2)
-    said = ""
-    for way in ({one: size, other: size + 1}, {one: size, other: 1}, {one: 1, other: size}):
+    said = "" if may_run else "a kernel of torch's takes it for granted that they are one"
+    ways = ({one: size, other: size + 1}, {one: size, other: 1}, {one: 1, other: size})
+    for way in ways if may_run else ():
         sizes = dict.fromkeys(symbol.sources, size)
         for name, length in way.items():
             sizes.update(dict.fromkeys(groups[name], length))
@@ -112,7 +120,7 @@ def _refusal(loaded: Loaded, sizes: Mapping[Source, int]) -> str:
     """What the user's model says to its example at these sizes; nothing where it takes it."""
     import torch
 
-    values = [resized(leaf, sizes) for leaf in fed(loaded)]
+    values = [_resized(leaf, sizes) for leaf in fed(loaded)]
     call: Any = Flat(loaded)
     with untouched(owner(loaded.module), buffers=True), warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
@@ -123,7 +131,7 @@ def _refusal(loaded: Loaded, sizes: Mapping[Source, int]) -> str:
     return ""
 
 
-def resized(leaf: InputLeaf, sizes: Mapping[Source, int]) -> Any:
+def _resized(leaf: InputLeaf, sizes: Mapping[Source, int]) -> Any:
     """The example's own values, as often as it takes."""
     import torch
 

@@ -24,8 +24,11 @@ _FAR_SECONDS = 2.0
 _FAR_SQUARE_SECONDS = 16.0  # where all that is there attends to all
 _TIMES = 3
 _LARGER_SECONDS = 0.1
-_QUICK_SECONDS = 0.005
+# Far enough from what most models take for a busy machine not to try fewer.
+_QUICK_SECONDS = 0.05
+_SLOW_SECONDS = 1.0
 _MIXTURES = 6
+_FEWER_MIXTURES = 2
 _FEWEST_MIXED = 2
 
 
@@ -114,14 +117,14 @@ def larger(inputs: Inputs, seconds: float) -> Wish | None:
 
 
 def mixed(inputs: Inputs, seconds: float) -> Iterator[Wish]:
-    """Sizes drawn for all symbols at once, for a model that is quick: what one assumes on a side that
-    another decides shows itself nowhere else."""
+    """Sizes drawn for all symbols at once, fewer for a slow model: what one assumes on a side that another
+    decides shows itself nowhere else."""
     ladders = [_Ladder(name, inputs) for name in inputs.example]
     varying = [ladder for ladder in ladders if ladder.larger or ladder.smaller]
-    if len(varying) < _FEWEST_MIXED or seconds > _QUICK_SECONDS:
+    if len(varying) < _FEWEST_MIXED or seconds > _SLOW_SECONDS:
         return
     chance = random.Random(0)
-    for _ in range(_MIXTURES):
+    for _ in range(_MIXTURES if seconds <= _QUICK_SECONDS else _FEWER_MIXTURES):
         yield _resized(inputs, [{ladder.name: ladder.drawn(chance) for ladder in varying}])
 
 

@@ -28,6 +28,12 @@ _FAILING = {
     **dict.fromkeys(("embedding", "index"), _BEYOND),
     **dict.fromkeys(("gather", "index_select", "multinomial"), _ANY | {"RuntimeError"}),
 }  # fmt: skip
+# What raises where nothing is left: of rows that the data choose, there may be none.
+_OF_SOMETHING = dict.fromkeys(
+    ("max", "min", "amax", "amin", "aminmax", "argmax", "argmin", "median", "nanmedian", "mode", "quantile",
+     "nanquantile", "kthvalue", "select"),
+    _BEYOND | {"RuntimeError"},
+)  # fmt: skip
 
 
 @rule("CTL414", "caught-failure", reads=Captured, severity=Severity.WARNING, since="0.5")
@@ -35,7 +41,8 @@ def caught_failure(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
     Finds operators that raise for some values (the inverse of a singular matrix, an index beyond a
-    table) inside of a `try` whose `except` goes on with something else.
+    table, the largest of the rows that a mask chooses) inside of a `try` whose `except` goes on with
+    something else.
 
     ## Why it matters
     An operator of the file raises no exception that something in the file could catch: for such values
@@ -80,10 +87,11 @@ def caught_failure(captured: Captured) -> Iterator[Hit]:
     """
     for node in calls(captured.root):
         name, at = _name(node), of_meta(node.meta)
-        if name not in _FAILING or at is None or "_ex(" in at.code:
+        raised = _FAILING.get(name) or (_OF_SOMETHING.get(name) if _of_chosen(node) else None)
+        if raised is None or at is None or "_ex(" in at.code:
             continue
         for place in (at, *at.calls):
-            if caught_around(place) & _FAILING[name]:
+            if caught_around(place) & raised:
                 yield Hit(
                     f"the model goes another way where {name.strip('_').removesuffix('_ex')} raises, and the file does not",
                     at=at,
@@ -94,3 +102,12 @@ def caught_failure(captured: Captured) -> Iterator[Hit]:
 
 def _name(node: fx.Node) -> str:
     return str(getattr(getattr(node.target, "overloadpacket", None), "__name__", ""))
+
+
+def _of_chosen(node: fx.Node) -> bool:
+    """Whether what it looks at has a size that the data decide."""
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    first = node.args[0] if node.args else None
+    held = getattr(first, "meta", {}).get("val")
+    return any(free_unbacked_symbols(size) for size in getattr(held, "shape", ()))
