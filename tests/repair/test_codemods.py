@@ -9,7 +9,7 @@ import pytest
 
 from onnxpert.core.types import Safety
 from onnxpert.diagnose import catalogue as rules
-from onnxpert.engine import fix
+from onnxpert.engine import fix, searching
 from onnxpert.engine.plain import agree
 from onnxpert.engine.trying import Job, Tried
 from onnxpert.repair.rewriting import catalogue, diff, rewritten
@@ -102,9 +102,9 @@ def test_a_codemod_is_kept_where_it_does_no_harm(tmp_path: Path) -> None:
     )
     path.write_text(text, encoding="utf-8")
     work = job(path)
-    goal = fix._Score(traced=False, runs=0)
+    goal = searching.Score(traced=False, runs=0)
     as_it_is = Tried(Report(ok=False))
-    (sound,) = fix._Search(work, {path: text}, as_it_is, goal).sound()
+    (sound,) = searching.Search(work, {path: text}, as_it_is, goal).sound()
     assert sound.name == "keep-as-tensor"
     after = rewritten({path: text}, [sound], work.look)[path]
     assert "top = x.max()\n" in after

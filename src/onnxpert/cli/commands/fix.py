@@ -62,7 +62,7 @@ def fix(asked: Namespace) -> int:
 
 
 def _told(fixed: object, written: object) -> list[str]:
-    from onnxpert.engine.fix import Fixed
+    from onnxpert.engine.offering import Fixed
 
     assert isinstance(fixed, Fixed)
     lines = [f"note: {note}" for note in fixed.notes]
