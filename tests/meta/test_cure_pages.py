@@ -82,8 +82,11 @@ def test_without_libcst_only_fix_is_missing(
     fixing = re.compile(r"^from onnxpert\.repair\.(rewriting|codemod|source)", re.MULTILINE)
     outside = [path for path in package.rglob("*.py") if fixing.search(path.read_text("utf-8"))]
     assert {path.relative_to(package).parts[0] for path in outside} == {"repair", "engine"}
-    engine = {path.name for path in outside if path.parent.name == "engine"}
-    assert engine == {"fix.py", "trying.py"}
-    trying = re.compile(r"^from onnxpert\.engine\.trying", re.MULTILINE)
-    users = [path for path in package.rglob("*.py") if trying.search(path.read_text("utf-8"))]
-    assert [path.name for path in users] == ["fix.py"]
+    engine = {path.stem for path in outside if path.parent.name == "engine"}
+    assert engine == {"fix", "searching", "offering", "trying"}
+    of_fix = re.compile(
+        rf"^\s*from onnxpert\.engine(\.({'|'.join(engine)})\b| import .*\bfix\b)", re.MULTILINE
+    )
+    users = [path for path in package.rglob("*.py") if of_fix.search(path.read_text("utf-8"))]
+    assert {path.stem for path in users} <= engine
+    assert {path.parent.name for path in users} == {"engine", "commands"}
