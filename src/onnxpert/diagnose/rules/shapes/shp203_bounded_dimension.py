@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import Bounded, Hit, Severity
+from onnxpert.core.types import Bounded, Hit, Severity, Symbol
 from onnxpert.diagnose.rule import rule
 
 
@@ -57,18 +57,17 @@ def bounded_dimension(bounded: Bounded) -> Iterator[Hit]:
     Not repaired: it is how the model is.
     """
     symbol = bounded.symbol
-    ends = [f"at least {symbol.lower}"] if symbol.lower > 1 else []
-    ends += [f"at most {symbol.upper}"] if symbol.upper is not None else []
+    sizes = _sizes(symbol)
     if bounded.offered:
         yield Hit(
-            f"the file takes {symbol.name} of {' and '.join(ends)}; the model may take more",
+            f"the file takes {symbol.name} of {sizes}; the model may take more",
             at=bounded.location,
             help=f"ask for {symbol.name} by name in dynamic_shapes to learn what is in the way",
         )
         return
     if bounded.narrow:
         yield Hit(
-            f"the file takes {symbol.name} of {' and '.join(ends)} only; the model takes more",
+            f"the file takes {symbol.name} of {sizes} only; the model takes more",
             at=bounded.location,
             help="what this line decides holds for these sizes: compute with the size itself",
             severity=Severity.WARNING,
@@ -83,6 +82,14 @@ def bounded_dimension(bounded: Bounded) -> Iterator[Hit]:
         )
         return
     yield Hit(
-        f"the model takes {symbol.name} of {' and '.join(ends)}, and so does the file",
+        f"the model takes {symbol.name} of {sizes}, and so does the file",
         at=bounded.location,
     )
+
+
+def _sizes(symbol: Symbol) -> str:
+    if symbol.lower == symbol.upper:
+        return f"exactly {symbol.lower}"
+    ends = [f"at least {symbol.lower}"] if symbol.lower > 1 else []
+    ends += [f"at most {symbol.upper}"] if symbol.upper is not None else []
+    return " and ".join(ends)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from onnxpert.core.types import Hit, Severity, Withdrawn
+from onnxpert.diagnose.listing import listed
 from onnxpert.diagnose.rule import rule
+
+# More dimensions than these are counted.
+SHOWN = 4
 
 
 @rule("SHP205", "withdrawn-offer", reads=Withdrawn, severity=Severity.INFO, since="0.1")
@@ -54,16 +58,26 @@ def withdrawn_offer(withdrawn: Withdrawn) -> Iterator[Hit]:
     Nothing is repaired: the dimension keeps the size that it has in the example.
     """
     dims = withdrawn.dims
-    axes = ", ".join(f"axis {axis} of {name}" for name, axis, _ in dims[:4])
-    more = f" and {len(dims) - 4} more" if len(dims) > 4 else ""
     if withdrawn.lower is not None:
         kept = f"{'are' if len(dims) > 1 else 'is'} dynamic from size {withdrawn.lower} on only"
     else:
-        sizes = " and ".join(dict.fromkeys(str(size) for _, _, size in dims[:4]))
+        sizes = listed(size for _, _, size in dims[:SHOWN])
         kept = f"{'keep their sizes' if len(dims) > 1 else 'keeps its size'} {sizes}"
     yield Hit(
-        f"{axes}{more} {kept}",
+        f"{_axes(dims)} {kept}",
         at=withdrawn.location,
         notes=(f"when it varied: {withdrawn.reason}",),
         help="ask for it by name if it has to vary; then what stands in its way is an error",
     )
+
+
+def _axes(dims: Sequence[tuple[str, int, int]]) -> str:
+    """'axes 0 and 2 of image and axis 1 of mask'."""
+    axes: dict[str, list[int]] = {}
+    for name, axis, _ in dims[:SHOWN]:
+        axes.setdefault(name, []).append(axis)
+    told = [
+        f"{'axes' if len(of) > 1 else 'axis'} {listed(of)} of {name}" for name, of in axes.items()
+    ]
+    rest = [f"{len(dims) - SHOWN} more"] if len(dims) > SHOWN else []
+    return listed([*told, *rest])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Hit, Related, Severity
+from onnxpert.diagnose.listing import listed
 from onnxpert.diagnose.rule import rule
 
 
@@ -61,9 +62,8 @@ def related_dimensions(related: Related) -> Iterator[Hit]:
     ## Repair safety
     Not repaired: it is how the model is.
     """
-    names = " and ".join([", ".join(related.names[:-1]), related.names[-1]])
     yield Hit(
-        f"{names} were asked to be dynamic, but the model takes them with {related.condition} only",
+        f"{listed(related.names)} were asked to be dynamic, but the model takes them with {related.condition} only",
         at=related.location,
         help="fit what they meet there to their size: cut or interpolate a table, compute with the "
         "sizes themselves in a view; or leave them out of the dynamic shapes",
