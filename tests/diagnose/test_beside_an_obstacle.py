@@ -163,3 +163,18 @@ def test_a_deep_copy_is_exported_and_changes_nothing() -> None:
     report = onnxpert.diagnose(Copies().eval(), (torch.ones(3),))
     assert report.ok
     assert not report.findings
+
+
+class Probed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.probe = torch.empty(2, 4, device="meta")
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = (self.probe + 1).shape[0]
+        return x.view(rows, -1) * x.detach().numpy().cumsum(0).sum()
+
+
+def test_a_constant_without_values_is_told_beside_what_cannot_be_followed() -> None:
+    report = onnxpert.diagnose(Probed().eval(), (torch.ones(4, 4),))
+    assert [one.rule for one in report.findings] == ["CTL402", "CAP003"]

@@ -56,3 +56,15 @@ def test_gradients_at_other_sizes(name: str) -> None:
 
 def test_rows_that_coincide_pull_nowhere() -> None:
     assert_same(torch.func.grad(lambda x: torch.cdist(x, x.detach()).sum()), ROWS)
+
+
+def _energy(x: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(x @ x.roll(1)) + (x**3).sum()
+
+
+@pytest.mark.parametrize("twice", [torch.func.hessian, torch.func.jacfwd])
+def test_derivatives_of_each_row(twice: Callable[..., Callable[..., torch.Tensor]]) -> None:
+    """Forward derivatives of what does not depend on the input are zeros without memory."""
+    rows = [(_random(count, 3),) for count in (1, 4)]
+    each = torch.func.vmap(twice(_energy))
+    assert_same(each, _random(2, 3), dynamic=({0: "rows"},), others=rows)

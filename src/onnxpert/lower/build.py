@@ -153,6 +153,8 @@ class Build:
         if tensor is None or tensor.dtype not in TO_ONNX:
             return None
         held = as_pairs(tensor) if tensor.is_complex() else tensor.detach()
+        if entry.kind is InputKind.CONSTANT and tensor.is_meta:  # such a graph is only looked at
+            held = torch.zeros((), dtype=held.dtype).expand(held.shape)
         tied = self._weights.made(tensor) if entry.kind is not InputKind.CONSTANT else None
         if entry.kind is InputKind.CONSTANT and tensor.numel() <= 64:
             value = self.op.const(held)
