@@ -61,7 +61,7 @@ class Counts(nn.Module):
 
 def test_an_iterator_that_goes_on_is_state() -> None:
     report = onnxpert.diagnose(Counts().eval(), (torch.ones(3),))
-    assert marked(report, "STA302") == ["step"]
+    assert marked(report, "STA305") == ["step"]
 
 
 class Logs(nn.Module):

@@ -262,8 +262,47 @@ class Falls(nn.Module):
 
 def test_what_an_except_goes_on_with_is_told_where_an_operator_may_raise() -> None:
     report = onnxpert.diagnose(Falls().eval(), (torch.eye(3) * 2, torch.tensor(4)))
-    assert marks(report, "CTL414") == {"inverse": Severity.WARNING}
+    assert marks(report, "NUM701") == {"inverse": Severity.ERROR}  # at a matrix of zeros
+    assert marks(report, "CTL414") == {}
     assert marks(report, "DTY902") == {}  # a number of Python's own, in a model of single precision
+
+
+class Flat(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        try:
+            y = _inverse(x)
+        except RuntimeError:
+            y = torch.zeros_like(x)
+        return y.sum(-1) * 2
+
+
+def test_what_the_example_makes_an_except_go_on_with_is_no_wrong_translation() -> None:
+    report = onnxpert.diagnose(Flat().eval(), (torch.ones(3, 3),))
+    assert marks(report, "NUM701") == {"inverse": Severity.ERROR}
+    assert marks(report, "CTL414") == {}
+    (found,) = [each for each in report.findings if each.blocks]
+    assert "goes on after an error at example" in found.message
+
+
+class Averages(nn.Module):
+    last: Tensor | None = None
+
+    def forward(self, x: Tensor, like: Tensor) -> Tensor:
+        y = x if self.last is None else x + self.last
+        self.last = y  # kept
+        return y.sum() + torch.zeros(like.shape[0])
+
+
+def test_what_a_second_call_shows_is_not_warned_of_as_well() -> None:
+    report = onnxpert.diagnose(Averages().eval(), (torch.ones(3), torch.ones(2)))
+    assert marks(report, "STA305") == {"kept": Severity.ERROR}
+    assert marks(report, "STA302") == {}
+
+
+def test_an_input_of_which_the_size_is_used_need_not_be_left_out() -> None:
+    report = onnxpert.diagnose(Averages().eval(), (torch.ones(3), torch.ones(2)))
+    (found,) = [each for each in report.findings if each.rule == "INP114"]
+    assert found.help.startswith("nothing to do if only the size of like is wanted")
 
 
 class Chosen(nn.Module):

@@ -13,6 +13,7 @@ from onnxpert.core.types import (
     Asked,
     Captured,
     CaptureFailed,
+    Caught,
     Checked,
     Deed,
     Divergence,
@@ -82,6 +83,7 @@ from onnxpert.save import check, discard, publish
 from onnxpert.targets import find
 from onnxpert.verify import localise
 
+_CAUGHT, _ASSIGNED = "CTL414", "STA302"
 _TRAINING = ("STA303", "STA311", "STA312")  # which says why the results are random
 
 
@@ -367,10 +369,17 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
     rest = replace(verified, rows=tuple(row for row in verified.rows if id(row) not in beyond))
     failed = any(row.verdict is Verdict.FAIL for row in rest.rows)
     if failed and not verified.left_to_chance:
-        rest = replace(rest, divergence=_localised(walk, loaded, lowered, verified))
+        found = _localised(walk, loaded, lowered, verified)
+        if isinstance(found, Caught):
+            _say_once(walk, _CAUGHT, found.location)
+            rest = replace(rest, caught=found)
+        else:
+            walk.divergence = found
+            rest = replace(rest, divergence=found)
     place = place_of_difference(lowered, rest)
     if verified.stateful:
         place = _place_of(walk, Deed.ATTRIBUTE, Deed.GLOBAL)
+        _say_once(walk, _ASSIGNED, place)
     if verified.nondeterministic:
         if verified.stateful:  # two things, each at its own place
             walk.learn(Verified((), stateful=True, exposed=verified.exposed, location=place))
@@ -381,6 +390,12 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
         for limit in (*met, *limits(loaded, lowered, verified)):
             walk.learn(limit)
     return None
+
+
+def _say_once(walk: Walk, rule: str, at: Location | None) -> None:
+    """Take back a warning of what is about to be told as an error."""
+    told = (rule, _line(at))
+    walk.findings = [each for each in walk.findings if (each.rule, _line(each.location)) != told]
 
 
 def _place_of(walk: Walk, *deeds: Deed) -> Location | None:
@@ -407,11 +422,11 @@ def _example_refused(verified: Verified) -> bool:
 
 def _localised(
     walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified
-) -> Divergence | None:
+) -> Divergence | Caught | None:
     if not isinstance(walk.captured, Captured) or walk.saved is None:
         return None
     with walk.clock.stage("localise"):
-        walk.divergence = localise(
+        return localise(
             verified,
             loaded,
             captured=walk.captured,
@@ -419,4 +434,3 @@ def _localised(
             path=walk.saved.path,
             target=walk.runner,
         )
-    return walk.divergence

@@ -12,7 +12,7 @@ from onnxpert.targets.target import Array, Target
 __all__ = ["calibration_feeds", "example_feeds", "localise", "measure", "verify"]
 
 if TYPE_CHECKING:
-    from onnxpert.core.types import Accuracy, Divergence
+    from onnxpert.core.types import Accuracy, Caught, Divergence
 
 
 def verify(
@@ -104,7 +104,7 @@ def localise(
     path: Path,
     target: Target,
     seed: int = 0,
-) -> Divergence | None:
+) -> Divergence | Caught | None:
     """The first node of the file that differs from the model, at the first case that failed.
 
     `seed` is the one that `verify` had. None when nothing failed or no inner value shows it."""

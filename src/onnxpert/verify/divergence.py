@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from onnxpert.core.source import of_meta
+from onnxpert.core.statement import caught_around
 from onnxpert.core.types import (
     Captured,
+    Caught,
     Divergence,
     InputKind,
     Loaded,
@@ -48,14 +51,24 @@ def first_divergence(
     path: Path,
     target: Target,
     seed: int,
-) -> Divergence | None:
+) -> Divergence | Caught | None:
     failed = next((row for row in verified.rows if row.verdict is Verdict.FAIL), None)
     if failed is None:
         return None
     inputs = bind(loaded, facts(read(path)))
     leaves = inputs.build(cases.remade(failed.case, failed.sizes), seed)
     values = {leaf.name: value for leaf, value in zip(loaded.leaves, leaves, strict=True)}
-    return localise(intermediates(captured, lowered, values), path, target, inputs.feeds(leaves))
+    try:
+        inner = intermediates(captured, lowered, values)
+        return localise(inner, path, target, inputs.feeds(leaves))
+    except CaughtError as error:
+        return error.caught
+
+
+class CaughtError(Exception):
+    def __init__(self, caught: Caught) -> None:
+        super().__init__(caught.error)
+        self.caught = caught
 
 
 def intermediates(
@@ -65,15 +78,20 @@ def intermediates(
     # Of several values that a node became, the last is its result.
     names = {node: value for value, node in lowered.origins.items()}
     given = [_argument(one.kind, one.name, one.tensor, leaves) for one in captured.inputs]
-    steps = Walk().steps(captured.root, given)
+    walk = Walk()
+    steps = walk.steps(captured.root, given)
     with torch.no_grad():
         while True:
             try:
                 node, result = next(steps)
             except StopIteration:
                 return
-            except Exception:  # a graph captured for one size may not take another: so far, then
+            except Exception as error:
+                # A graph captured for one size may not take another: so far, then.
                 logger.debug("the captured graph stops", exc_info=True)
+                place = of_meta(walk.at.meta) if walk.at is not None else None
+                if place is not None and any(map(caught_around, (place, *place.calls))):
+                    raise CaughtError(Caught(place, str(error).partition("\n")[0])) from error
                 return
             for origin, value in _parts(node.name, result):
                 if origin in names:

@@ -25,6 +25,7 @@ class Walk:
 
     def __init__(self) -> None:
         self._sizes: dict[Any, Any] = {}  # symbol -> its value
+        self.at: fx.Node | None = None  # the call that is being made
 
     def run(self, root: Any, given: Iterable[Any]) -> Sequence[Any]:
         steps = self.steps(root, given)
@@ -49,6 +50,7 @@ class Walk:
             elif node.op == "get_attr":
                 values[node] = getattr(root, str(node.target))
             else:
+                self.at = node
                 args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
                 values[node] = self._call(node, self._concrete(args), self._concrete(kwargs))
             self._learn(node.meta.get("val"), values[node])

@@ -50,6 +50,7 @@ from onnxpert.core.types.request import Misfit, Plan, Request, Stop, Stopped, Tr
 from onnxpert.core.types.saved import Filling, Pointed, Saved, Unfilled, Unlike
 from onnxpert.core.types.sizes import Bounded, Crossed, Merged, Related, Tied, Withdrawn
 from onnxpert.core.types.verified import (
+    Caught,
     Chance,
     Choice,
     Divergence,
@@ -72,6 +73,7 @@ __all__ = [
     "BranchTaken",
     "CaptureFailed",
     "Captured",
+    "Caught",
     "Chance",
     "Checked",
     "Choice",

@@ -57,6 +57,14 @@ class Divergence:
     by_rounding: bool = False  # an order, among elements that only their last digits tell apart
 
 
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """An error that torch raises, after which the model goes on: no operator of a file does."""
+
+    location: Location
+    error: str
+
+
 class Chance(StrEnum):
     """What chance has to do with a model."""
 
@@ -81,6 +89,7 @@ class Verified:
 
     rows: tuple[Row, ...]
     divergence: Divergence | None = None
+    caught: Caught | None = None  # in place of that
     nondeterministic: bool = False  # the user's own model gives two answers to one input
     stateful: bool = False  # ... because the first call changed the second
     exposed: bool = False  # ... although what it remembers was to be inputs and outputs

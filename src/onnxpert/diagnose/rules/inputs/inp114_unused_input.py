@@ -55,11 +55,13 @@ def unused_input(captured: Captured) -> Iterator[Hit]:
     for index, entry in enumerate(captured.inputs):
         if entry.kind is InputKind.USER and len(users) > 1 and _is_unused(captured, index):
             # Of one that has a name in the source its size may be asked for, of which a file knows nothing.
-            what = "input" if _is_unread(captured, entry.name) else "values of the input"
+            unread = _is_unread(captured, entry.name)
             yield Hit(
-                f"no output depends on the {what} {entry.name}",
+                f"no output depends on the {'input' if unread else 'values of the input'} {entry.name}",
                 at=captured.loaded.source if captured.loaded else None,
-                help=f"leave {entry.name} out, if the file need not take it",
+                help=f"leave {entry.name} out, if the file need not take it"
+                if unread
+                else f"nothing to do if only the size of {entry.name} is wanted; else leave it out",
             )
 
 

@@ -63,6 +63,15 @@ def different_result(verified: Verified) -> Iterator[Hit]:
         or (found is not None and found.by_rounding)
     ):
         return  # said of chance, and of the roundings
+    if verified.caught is not None:
+        yield Hit(
+            f"the model goes on after an error at {first.case}, and a file has no error to go on after: "
+            f"{verified.caught.error}",
+            at=verified.caught.location,
+            help="ask for such values in front of it, and choose with torch.where",
+            notes=(_how(first),),
+        )
+        return
     if found is None and verified.text is not None:
         yield Hit(
             "Python makes a text of a tensor's value, and computes on with the text",

@@ -49,7 +49,7 @@ def training_mode(captured: Captured) -> Iterator[Hit]:
             hit = Hit(
                 f"the model is in training mode, and {name.rstrip('_')} acts on it",
                 at=of_meta(node.meta),
-                help="call model.eval() before exporting",
+                help="call model.eval() before exporting, or give --eval to the command",
             )
             first = first or hit
             # One call of eval() is the cure of all: the others are told of.

@@ -41,5 +41,5 @@ def lone_sample(failed: CaptureFailed) -> Iterator[Hit]:
         yield Hit(
             "batch normalisation in training mode needs more than one value per channel",
             at=evidence(failed).location,
-            help="call model.eval() before exporting",
+            help="call model.eval() before exporting, or give --eval to the command",
         )
