@@ -115,3 +115,30 @@ def test_a_script_is_right_at_every_length(kind: type[nn.Module], tmp_path: Path
     report = onnxpert.export(model, (torch.randn(5, 3),), path, dynamic_shapes={"x": {0: "n"}})
     assert report.ok
     assert_same(path, model, [torch.randn(n, 3) for n in (1, 2, 3, 4, 9)])
+
+
+@torch.jit.script
+def waves(x: Tensor, turns: int, scale: Tensor) -> Tensor:
+    out = torch.zeros_like(x)
+    for turn in range(turns):
+        if turn % 2 == 0:
+            out = out + torch.sin(x * float(turn))
+        out = out - x * scale
+    return out
+
+
+class CallsAFunction(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return waves(x, x.shape[0] + 2, x.mean())  # type: ignore[no-any-return]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+def test_a_scripted_function_is_read_as_its_python(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    path, dynamic = tmp_path / "model.onnx", {"x": {0: "n"}}
+    plain = vars(torch.jit.ScriptFunction)["__call__"]
+    model = CallsAFunction().eval()
+    report = onnxpert.export(model, (torch.randn(3, 2),), path, dynamic_shapes=dynamic)
+    assert {finding.rule for finding in report.findings} == {"CTL406", "CTL412"}
+    assert_same(path, model, [torch.randn(n, 2) for n in (1, 3, 6)])
+    assert vars(torch.jit.ScriptFunction)["__call__"] is plain

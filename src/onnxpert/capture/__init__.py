@@ -32,6 +32,7 @@ from onnxpert.capture.scouting.survey import scout
 from onnxpert.capture.sightings import unmet, with_sightings
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import Strategy
+from onnxpert.capture.unscripted import scripts_as_python
 from onnxpert.core.collect import collect
 from onnxpert.core.observers import observing
 from onnxpert.core.source import location, of_exception, parse_trace
@@ -74,7 +75,12 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
     blockers: tuple[Blocker, ...] = ()
     scouted: Captured | None = None
     sides: tuple[Captured, ...] = ()
-    with _frozen(owner(loaded.module)), _quiet(), warnings.catch_warnings():
+    with (
+        _frozen(owner(loaded.module)),
+        _quiet(),
+        scripts_as_python(),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")  # advice to torch's own users; ours are findings
         for strategy in catalogue().values():
             if not strategy.takes(loaded):

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
@@ -200,10 +200,12 @@ class Deeds:
             plain = getattr(home, name, None)
             if plain is None or not hasattr(home, "__dict__"):
                 continue
+            known = aliases.get(id(plain), [])
+            names = {name, *(alias for _, alias in known)}
             makes = name in _MAKERS
-            seen = self._making(plain) if makes else self._calling(plain, deed, what)
+            seen = self._making(plain) if makes else self._calling(plain, deed, what, names)
             stack.enter_context(patch.object(home, name, seen))
-            for module, alias in aliases.get(id(plain), ()):
+            for module, alias in known:
                 if module is not home:
                     stack.enter_context(patch.object(module, alias, seen))
 
@@ -218,7 +220,7 @@ class Deeds:
 
     def _dating(self, plain: type) -> type:
         methods = {
-            name: staticmethod(self._calling(found, Deed.CLOCK, f"{plain.__name__}.{name}"))
+            name: staticmethod(self._calling(found, Deed.CLOCK, f"{plain.__name__}.{name}", {name}))
             for name in _DATES
             if (found := getattr(plain, name, None)) is not None
         }
@@ -229,13 +231,17 @@ class Deeds:
         seen: type = kind(plain.__name__, (plain,), methods)
         return seen
 
-    def _calling(self, plain: Callable[..., Any], deed: Deed, what: str) -> Callable[..., Any]:
+    def _calling(
+        self, plain: Callable[..., Any], deed: Deed, what: str, names: Set[str]
+    ) -> Callable[..., Any]:
         def seen(*args: Any, **kwargs: Any) -> Any:
             # The library's own look at the clock (a log has the time in it) decides nothing.
             # `random.uniform` asks for a `Random.random` itself.
             directly = deed in (Deed.CLOCK, Deed.ENVIRONMENT) or what.startswith("random.Random")
             by = _ASKING_FOR_THEM if deed is Deed.ENVIRONMENT else ()
-            if _asked_by_user(directly=directly, by=by):
+            # A scripted function asks torch's own questions itself, where no line says so.
+            unsaid = deed is Deed.QUESTION and names.isdisjoint(sys._getframe(1).f_code.co_names)
+            if not unsaid and _asked_by_user(directly=directly, by=by):
                 self.note(deed, what, location(user_frames(), self._running()))
             return plain(*args, **kwargs)
 

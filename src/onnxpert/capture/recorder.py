@@ -161,7 +161,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = {key: _map(value, self._stand_in) for key, value in kwargs.items()}
         if func is aten.item.default:  # torch never comes by it until its decompositions are loaded
             func = aten._local_scalar_dense.default
-        if func is aten._efficientzerotensor.default:  # what meets one goes by way of a device `meta`
+        if func is aten._efficientzerotensor.default:  # its kernels go by way of a device `meta`
             func = aten.zeros.default
         if func in _KNOWN_OF and (known := self._number(args[0])) is not None:
             return _KNOWN_OF[func](known)

@@ -52,7 +52,10 @@ def read_path(value: Any, name: str) -> Path:
     """A path as the user wrote it; raises UsageError for what is none."""
     if not isinstance(value, (str, PathLike)) or not isinstance(fspath(value), str):
         shown = repr(value) if isinstance(value, (int, float, bytes)) else type(value).__name__
-        raise UsageError(f"{name} cannot be {shown}", "give the path of a file as a str or a Path")
+        help = "give the path of a file as a str or a Path"
+        if isinstance(value, Mapping):  # the third place of `torch.export.export`
+            help += "; what the model takes by name goes to kwargs={...}"
+        raise UsageError(f"{name} cannot be {shown}", help)
     if "\0" in fspath(value):
         raise UsageError(f"{fspath(value)!r} is no path", "a path has no zero byte in it")
     return Path(fspath(value))
