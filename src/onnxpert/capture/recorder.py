@@ -33,8 +33,9 @@ from onnxpert.capture.reasoning import Frugal
 from onnxpert.capture.uniform import Uniform
 from onnxpert.core import deadline
 from onnxpert.core.bodies import is_custom
+from onnxpert.core.keepsakes import keep
 from onnxpert.core.source import location
-from onnxpert.core.storages import storage
+from onnxpert.core.storages import storage, storage_if_any, written
 from onnxpert.core.types import GraphInput, InputKind, Location
 
 aten = torch.ops.aten
@@ -85,6 +86,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._names = dict(names)  # id of a tensor of the model's -> what it is
         self._nodes: dict[int, fx.Node] = {}  # id of a fake tensor -> where it was made
         self._fakes: dict[int, torch.Tensor] = {}  # id of a real tensor -> its stand-in
+        self._lifted: dict[
+            int | None, torch.Tensor
+        ] = {}  # storage of a stand-in -> what it stands in for
         self._kept: list[torch.Tensor] = []  # keeps ids from being given out twice
         self._constants: dict[int, torch.Tensor] = {}  # id of a fake -> its known value
         self._uniform = Uniform()
@@ -138,6 +142,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = name or f"constant_{len(self.inputs)}"
         self._kept.append(real)
         self._fakes[id(real)] = fake
+        self._lifted[storage(fake)] = real
         self.placeholder(GraphInput(kind, name, real), fake)
         has_values = not (real.is_meta or isinstance(real, FakeTensor))
         # Of a parameter's numbers Python reads one or two (a temperature), never a matrix.
@@ -167,6 +172,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return _KNOWN_OF[func](known)
         if func in _READS_VALUE:
             self.reads.append(self.place())
+        for given in written(func, args, kwargs):
+            self._keep_content(given)
         if torch.Tag.inplace_view in func.tags:
             self._keep_look(args[0])
         if self.quantised.takes(func, args, kwargs):
@@ -295,6 +302,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._nodes[id(value)] = node
         self._kept.append(value)
         self._by_storage.setdefault(storage(value), []).append(node)
+
+    def _keep_content(self, value: Any) -> None:
+        """What the model's own run will write to is put back when all is done."""
+        real = self._lifted.get(storage_if_any(value)) if isinstance(value, torch.Tensor) else None
+        if real is not None and not real.is_meta and not isinstance(real, FakeTensor):
+            with unset_fake_temporarily():
+                keep(real)
 
     def _keep_look(self, value: torch.Tensor) -> None:
         """`unsqueeze_` gives the same tensor another shape: what was recorded keeps the one it had."""

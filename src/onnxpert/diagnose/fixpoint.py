@@ -26,6 +26,8 @@ def settles(captured: Captured, index: int) -> bool:
     }
     if index not in first:
         return False
+    if _shortens_what_it_looks_up(captured, index):
+        return True
     try:
         with torch.no_grad():
             after = _after(captured, first, index)
@@ -33,6 +35,33 @@ def settles(captured: Captured, index: int) -> bool:
         return torch.equal(after[index], again[index])
     except Exception:  # a graph that does not run on its own: nothing is known of it
         return False
+
+
+def _shortens_what_it_looks_up(captured: Captured, index: int) -> bool:
+    """Whether rows are only ever looked up right after they were made no longer than `max_norm`: what
+    earlier calls have done to them, this one would do again."""
+    import torch
+
+    aten = torch.ops.aten
+    placeholder = [node for node in captured.root.graph.nodes if node.op == "placeholder"][index]
+    memory = storage(placeholder.meta["val"])
+    shortened: Any = None  # the rows that were, last
+    for node in captured.root.graph.nodes:
+        if not any(_is_in(each, memory) for each in node.all_input_nodes):
+            continue
+        if node.target is aten.embedding_renorm_.default:
+            shortened = node.args[1]
+        elif node.target is aten.embedding.default:
+            if node.args[1] is not shortened:
+                return False
+        elif node.target is not aten.detach.default:
+            return False
+    return shortened is not None
+
+
+def _is_in(node: fx.Node, memory: int) -> bool:
+    value: Any = node.meta.get("val")
+    return hasattr(value, "untyped_storage") and storage(value) == memory
 
 
 class _UserInputError(Exception):
@@ -76,7 +105,4 @@ def _may_write(node: fx.Node, owner: fx.Node) -> bool:
     if schema is None or not schema.is_mutable:
         return False
     memory = storage(owner.meta["val"])
-    return any(
-        hasattr(each.meta.get("val"), "untyped_storage") and storage(each.meta["val"]) == memory
-        for each in node.all_input_nodes
-    )
+    return any(_is_in(each, memory) for each in node.all_input_nodes)

@@ -9,6 +9,7 @@ from pathlib import Path
 from onnxpert.capture import capture, refusal
 from onnxpert.core.belongings import of_code
 from onnxpert.core.deadline import OutOfTimeError
+from onnxpert.core.keepsakes import given_back
 from onnxpert.core.types import (
     Asked,
     Captured,
@@ -106,7 +107,8 @@ def explored(request: Request, action: Action) -> tuple[Report, Walk]:
     """An export, and what it got to know of the model, with which another file may be proven."""
     assert request.path is not None
     walk = _start(request, None)
-    return _walked(walk, request.path, True, action), walk
+    with given_back():
+        return _walked(walk, request.path, True, action), walk
 
 
 def verify(
@@ -141,7 +143,8 @@ def _start(request: Request, progress: Progress | None) -> Walk:
 def _walk(
     request: Request, path: Path, keep: bool, progress: Progress | None, action: Action
 ) -> Report:
-    return _walked(_start(request, progress), path, keep, action)
+    with given_back():
+        return _walked(_start(request, progress), path, keep, action)
 
 
 def _walked(walk: Walk, path: Path, keep: bool, action: Action) -> Report:

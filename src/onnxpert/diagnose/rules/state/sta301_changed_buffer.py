@@ -18,8 +18,8 @@ def changed_buffer(captured: Captured) -> Iterator[Hit]:
     Finds buffers, parameters and other tensors of modules, of their objects and of global variables that
     `forward` writes to in place. If the
     result depends on them it is an error; if nothing reads them, a warning that the update is not in
-    the file. A write that gives the same every time (`self.weight.data *= self.mask`) is only told
-    of: the file holds its result.
+    the file. A write that gives the same every time (`self.weight.data *= self.mask`, the `max_norm`
+    of an embedding) is only told of: the file holds its result.
 
     ## Why it matters
     An ONNX file has no memory: it would give the answer of the first call for ever.
