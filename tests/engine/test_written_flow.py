@@ -166,6 +166,15 @@ def blocks(x: Tensor) -> Tensor:
     return torch.stack([x[i : i + 3].mean(0) for i in range(0, x.shape[0], 3)])
 
 
+def numbers_by_and_and_or(x: Tensor) -> Any:
+    rows = []
+    for row in x:
+        factor = (row.sum() > 0 and row.max() > 0.5 and 2.5) or (row.min() < -1 and 3) or -1
+        rows.append(row * factor)
+    mean = x.mean().item()
+    return torch.stack(rows) + (max(mean, 0.0) or 4.0), (x.shape[0] > 2 and mean) or 7.0
+
+
 @pytest.mark.parametrize(
     "forward",
     [
@@ -184,6 +193,7 @@ def blocks(x: Tensor) -> Tensor:
         blocks,
         row_by_row,
         last_turn_counts,
+        numbers_by_and_and_or,
     ],
 )
 def test_right_at_other_lengths_and_values(forward: Callable[..., Any], tmp_path: Path) -> None:

@@ -24,8 +24,9 @@ from onnxpert.capture.reasoning import has_quotient, is_otherwise_when_small, of
 from onnxpert.capture.written import choices, places, sequences, wordings
 from onnxpert.capture.written.counter import Counter
 from onnxpert.capture.written.exits import UnwritableError
-from onnxpert.capture.written.functions import Functions, flag
+from onnxpert.capture.written.functions import Functions
 from onnxpert.capture.written.held import UNDEFINED, Grown, is_record
+from onnxpert.capture.written.in_turn import last_in_turn, truth_in_turn
 from onnxpert.capture.written.lists import numbers_of
 from onnxpert.capture.written.pages import PageRecorder
 from onnxpert.capture.written.sequences import Steps, steps
@@ -210,34 +211,17 @@ class Flow:
         return self.negated(self.absent(value))
 
     def both(self, *parts: Function) -> Any:
-        return self.in_turn(parts, True)
+        return truth_in_turn(self, parts, True)
 
     def either(self, *parts: Function) -> Any:
-        return self.in_turn(parts, False)
+        return truth_in_turn(self, parts, False)
 
-    def in_turn(self, parts: Sequence[Function], goes_on: bool) -> Any:
-        """`and` and `or`: what follows is only worked out where it is asked for."""
-        value = parts[0]()
-        for place, part in enumerate(parts[1:], 1):
-            truth = self.truth(value)
-            if isinstance(truth, bool):
-                if truth != goes_on:
-                    return value
-                value = part()
-                continue
-            rest = parts[place:]
+    def last_of(self, part: Any) -> Any:
+        return last_in_turn(self, part)
 
-            def asked(rest: Sequence[Function] = rest) -> Any:
-                return flag(self.truth(self.in_turn(rest, goes_on)))
-
-            def settled() -> Any:
-                return not goes_on
-
-            sides = (asked, settled) if goes_on else (settled, asked)
-            found = self._branch(truth, sides, Variables(*_NOTHING))
-            self.recorder.absences.follows(found, goes_on, truth, goes_on)
-            return found
-        return value
+    def aside(self, truth: Any, yes: Function, no: Function) -> Any:
+        """A branch that changes no variables."""
+        return self._branch(truth, (yes, no), Variables(*_NOTHING))
 
     def chosen(self, test: Any, yes: Function, no: Function) -> Any:
         return self.branch(test, yes, no, _NOTHING)

@@ -143,7 +143,8 @@ class Functions:
         if steps(over) is not None:
             return self._quantified(self._list(over), goes_on)
         parts = [lambda item=item: item for item in over]
-        return self._truth(self._flow.in_turn(parts, goes_on)) if parts else goes_on
+        quantified = self._flow.both if goes_on else self._flow.either
+        return self._truth(quantified(*parts)) if parts else goes_on
 
     def _min(self, *values: Any, **options: Any) -> Any:
         return self._extreme(builtins.min, torch.sym_min, values, options)

@@ -110,6 +110,7 @@ class Flowing(ast.NodeTransformer):
         self._closures: dict[str, set[str]] = {}  # names in the functions inside, by their own
         self._same: dict[str, set[str]] = {}  # names that may hold one thing
         self._called: set[ast.AST] = set()
+        self._asked: set[ast.AST] = set()  # of which nothing but the truth is asked
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.body = Exits(self._numbers).function(node.body)
@@ -158,7 +159,7 @@ class Flowing(ast.NodeTransformer):
         names = self._state(node)
         returns = any(isinstance(part, ast.Return) for part in own([node]))
         stored = [self._stored(side) for side in (node.body, node.orelse)]
-        test = self.visit(node.test)
+        test = self._truth(node.test)
         number = next(self._numbers)
         yes, no = f"{PREFIX}yes_{number}", f"{PREFIX}no_{number}"
         sides = [
@@ -186,7 +187,7 @@ class Flowing(ast.NodeTransformer):
         stored = self._stored(node.body)
         number = next(self._numbers)
         test, body = f"{PREFIX}test_{number}", f"{PREFIX}body_{number}"
-        ask = define(test, [ast.Return(self.visit(node.test))])
+        ask = define(test, [ast.Return(self._truth(node.test))])
         turn = define(body, [*nonlocal_(stored), *self._block(node.body)])
         held, state = _state(number, names)
         call = called("gone_round", loaded(test), loaded(body), _stop(node), state)
@@ -205,15 +206,29 @@ class Flowing(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         text = ast.Constant("AssertionError") if node.msg is None else node.msg
-        asked = called("assured", self.visit(node.test), function_of(self.visit(text)))
+        asked = called("assured", self._truth(node.test), function_of(self.visit(text)))
         return placed([ast.Expr(asked)], node)[0]
 
     # ---- expressions -----------------------------------------------------------------------
 
+    def _truth(self, test: ast.expr) -> Any:
+        """An expression of which nothing but the truth is asked."""
+        self._asked.add(test)
+        return self.visit(test)
+
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        if node not in self._asked:
+            return ast.copy_location(called("last_of", self._in_turn(node)), node)
         name = "both" if isinstance(node.op, ast.And) else "either"
-        parts = [function_of(self.visit(value)) for value in node.values]
+        parts = [function_of(self._truth(value)) for value in node.values]
         return ast.copy_location(called(name, *parts), node)
+
+    def _in_turn(self, value: ast.expr) -> ast.expr:
+        """What stands in an `and` or `or` of which the value is used, each to be worked out."""
+        if not isinstance(value, ast.BoolOp):
+            return function_of(self.visit(value))
+        parts = [self._in_turn(part) for part in value.values]
+        return ast.Tuple([ast.Constant(isinstance(value.op, ast.And)), *parts], ast.Load())
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         made: Any = self.generic_visit(node)
@@ -223,14 +238,14 @@ class Flowing(ast.NodeTransformer):
         return made
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        inner = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
-            return ast.copy_location(called("negated", inner), node)
+            return ast.copy_location(called("negated", self._truth(node.operand)), node)
+        inner = self.visit(node.operand)
         return ast.copy_location(ast.UnaryOp(node.op, inner), node)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         sides = [function_of(self.visit(side)) for side in (node.body, node.orelse)]
-        return ast.copy_location(called("chosen", self.visit(node.test), *sides), node)
+        return ast.copy_location(called("chosen", self._truth(node.test), *sides), node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         if any(isinstance(one, (ast.Is, ast.IsNot)) for one in node.ops):
@@ -264,6 +279,7 @@ class Flowing(ast.NodeTransformer):
         held = middle if is_plain else loaded(f"{PREFIX}middle_{next(self._numbers)}")
         first = ast.Compare(node.left, node.ops[:1], [held])
         both = ast.BoolOp(ast.And(), [first, ast.Compare(held, node.ops[1:], others)])
+        self._asked.add(both)  # comparisons are truths
         made: ast.expr = both
         if isinstance(held, ast.Name) and not is_plain:
             made = ast.Call(ast.Lambda(arguments([held.id]), both), [middle], [])
