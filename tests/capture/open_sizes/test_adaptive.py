@@ -34,11 +34,15 @@ def with_places(x: Tensor, y: Tensor, count: Tensor) -> Any:
     return functional.adaptive_max_pool2d(x * count, sizes, return_indices=True)
 
 
+def as_high_as_it_is(x: Tensor, y: Tensor, count: Tensor) -> Any:
+    return functional.adaptive_max_pool2d(x * count, (None, 2)), y * 2
+
+
 def means(x: Tensor, y: Tensor, count: Tensor) -> Any:
     return functional.adaptive_avg_pool2d(x, (y.shape[0], int(count))), y * 2
 
 
-@pytest.mark.parametrize("function", [along_one, largest, with_places, means])
+@pytest.mark.parametrize("function", [along_one, largest, with_places, as_high_as_it_is, means])
 def test_other_sizes(function: Callable[..., Any], tmp_path: Path) -> None:
     def given(height: int, width: int, size: int, count: int) -> tuple[Tensor, ...]:
         return torch.randn(2, 3, height, width), torch.randn(size), torch.tensor(count)

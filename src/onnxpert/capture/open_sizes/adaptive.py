@@ -37,19 +37,21 @@ class AdaptiveWindows(TorchFunctionMode):
         rank = _RANKS.get(func)
         if rank is not None and args and isinstance(args[0], Tensor):
             wanted = args[1] if len(args) > 1 else given.get("output_size")
-            counts = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted] * rank
-            if any(isinstance(count, torch.SymInt) for count in counts):
-                return _pooled(func, args[0], counts)
+            asked = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted] * rank
+            sizes = args[0].shape[-rank:]
+            if len(asked) == len(sizes):
+                counts = [
+                    n if count is None else count for n, count in zip(sizes, asked, strict=True)
+                ]
+                if any(isinstance(count, torch.SymInt) for count in counts):
+                    return _pooled(func, args[0], counts)
         return func(*args, **given)
 
 
 def _pooled(func: Any, x: Tensor, counts: Sequence[Any]) -> Any:
     if func is _MEAN:
         return _mean(x, *counts)
-    own = x.shape[-len(counts) :]
-    values, places = _largest(
-        x, [size if count is None else count for size, count in zip(own, counts, strict=True)]
-    )
+    values, places = _largest(x, counts)
     return (values, places) if func in _PLACED else values
 
 
