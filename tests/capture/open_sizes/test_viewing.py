@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import onnxruntime
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -51,3 +52,23 @@ def test_axes_that_share_no_border(tmp_path: Path) -> None:
         x = torch.randn(shape)
         (found,) = session.run(None, {"x": x.numpy()})
         torch.testing.assert_close(torch.tensor(found), joined(x))
+
+
+class InTens(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.view(-1, 10), x.transpose(0, 1).reshape(-1, 2, 5)
+
+
+@pytest.mark.parametrize("sizes", [{0: "rows"}, {0: "rows", 1: "columns"}])
+def test_a_size_left_open_is_as_many_as_there_are(sizes: dict[int, str], tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    report = onnxpert.export(InTens(), (torch.randn(4, 5),), path, dynamic_shapes=(sizes,))
+    assert not {"SHP212", "CTL407"} & {found.rule for found in report.findings}
+    session = onnxruntime.InferenceSession(path)
+    assert [each.shape[-1] for each in session.get_outputs()] == [10, 5]
+    for rows in (2, 4, 10):
+        x = torch.randn(rows, 5)
+        for got, want in zip(session.run(None, {"x": x.numpy()}), InTens()(x), strict=True):
+            torch.testing.assert_close(torch.tensor(got), want)
+    with pytest.raises(Exception, match="cannot be reshaped"):
+        session.run(None, {"x": torch.randn(3, 5).numpy()})

@@ -15,7 +15,7 @@ import sympy
 import torch
 from torch._prims_common import is_contiguous_or_false
 from torch.fx.experimental.symbolic_shapes import _constrain_range_for_size
-from torch.utils._sympy.functions import FloorDiv, Max
+from torch.utils._sympy.functions import FloorDiv, Max, Mod
 
 from onnxpert.capture.reasoning import Frugal, expression, has_quotient, hint_of
 
@@ -63,7 +63,8 @@ def _reshaped(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
     old = list(input.shape)
     if any(hint_of(size) is None for size in (*old, *sizes)):
         return _of_data(input, sizes, copies=copies)
-    if not any(has_quotient(expression(size)) for size in (*old, *sizes)):
+    has_one = any(has_quotient(expression(size)) for size in (*old, *sizes))
+    if not has_one and not _leaves_one(old, sizes):
         return _in_one_piece(input, sizes)
     new = _completed(sizes, old)
     if new is None:
@@ -76,6 +77,24 @@ def _reshaped(input: Tensor, sizes: list[Any], *, copies: bool) -> Any:
     if strides is not None:
         return input.as_strided(new, strides, input.storage_offset())
     return input.new_empty(new) if copies else NotImplemented
+
+
+def _leaves_one(old: Sequence[Any], sizes: Sequence[Any]) -> bool:
+    """Whether the size that was left open is a quotient: of as many elements as there are for some
+    sizes only (`x.view(-1, 10)`). torch would make quotients of quotients of it."""
+    at = [place for place, size in enumerate(sizes) if hint_of(size) == -1]
+    if len(at) != 1:
+        return False
+    whole = sympy.Mul(*map(expression, old))
+    rest = sympy.Mul(*(expression(size) for place, size in enumerate(sizes) if place != at[0]))
+    if rest == 0 or not has_quotient(_quotient(whole, rest)):
+        return False
+    environment = next(
+        (size.node.shape_env for size in (*old, *sizes) if not isinstance(size, int)), None
+    )
+    if isinstance(environment, Frugal):
+        environment.assume(sympy.Eq(Mod(whole, rest), 0, evaluate=False))
+    return True
 
 
 def _in_one_piece(input: Tensor, sizes: list[Any]) -> Any:
