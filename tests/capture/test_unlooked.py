@@ -33,6 +33,19 @@ def test_a_row_of_offsets_for_every_row_of_data(tmp_path: Path) -> None:
     assert data[1] != offsets[1]
 
 
+def test_a_pivot_for_every_row(tmp_path: Path) -> None:
+    def model(data: torch.Tensor, pivots: torch.Tensor) -> torch.Tensor:
+        permutation: torch.Tensor = torch.lu_unpack(data, pivots)[0]
+        return permutation
+
+    data, pivots = torch.linalg.lu_factor(torch.randn(2, 4, 4))
+    given = (data, pivots)
+    onnxpert.export(model, given, tmp_path / "m.onnx", dynamic_shapes=_axes(*given))
+    matrices, marks = _shapes(tmp_path)
+    assert matrices[1] == matrices[2]
+    assert marks == matrices[:2]
+
+
 def test_attention_of_as_many_heads(tmp_path: Path) -> None:
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 

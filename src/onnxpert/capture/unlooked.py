@@ -46,8 +46,22 @@ def _attention(query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any) ->
     return NotImplemented
 
 
+def _pivots(data: Tensor, pivots: Tensor, *_: Any, **__: Any) -> Any:
+    """A pivot for every row or column, whichever are fewer, of every matrix."""
+    if data.dim() < 2 or pivots.dim() != data.dim() - 1:
+        return NotImplemented
+    rows, columns = data.shape[-2:]
+    for mine, given in zip(pivots.shape[:-1], data.shape[:-2], strict=True):
+        torch._check(mine == given)  # type: ignore[no-untyped-call]
+    fewer, more = (rows, columns) if guard_or_false(rows <= columns) else (columns, rows)
+    torch._check(pivots.shape[-1] == fewer)  # type: ignore[no-untyped-call]
+    torch._check(fewer == more if guard_or_false(fewer == more) else fewer <= more)  # type: ignore[no-untyped-call]
+    return NotImplemented
+
+
 UNLOOKED: dict[Any, Callable[..., Any]] = {
     aten.segment_reduce.default: _segments,
+    aten.lu_unpack.default: _pivots,
     aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
 }
 
