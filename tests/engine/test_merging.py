@@ -98,3 +98,42 @@ def test_one_that_the_file_does_not_take_to_be_1_is_a_warning() -> None:
     assert found.severity is onnxpert.Severity.WARNING
     assert "the model runs at a=3, b=1 too" in found.message
     assert report.ok
+
+
+class Compared(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        total = x + y
+        return total * 2 if y.shape[0] == x.shape[0] else total
+
+
+class Masked(torch.nn.Module):
+    """One row fits here as well, and the file takes it as the model does."""
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        return (x * mask).sum(-1)
+
+
+@pytest.mark.parametrize("kind", [Doubled, Compared])
+def test_offered_sizes_are_not_made_one_where_the_file_would_be_wrong(
+    kind: type[torch.nn.Module], tmp_path: Path
+) -> None:
+    model, file = kind().eval(), tmp_path / "m.onnx"
+    report = onnxpert.export(model, (R(4, 3), R(4, 3)), file, dynamic_shapes="auto")
+    assert not {"SHP204", "SHP207"} & {finding.rule for finding in report.findings}
+    session = onnxruntime.InferenceSession(file)
+    names = [each.name for each in session.get_inputs()]
+    one, other = (each.shape[0] for each in session.get_inputs())
+    assert one != other
+    for long, short in ((4, 4), (5, 1), (1, 1), (7, 7)):
+        given = (R(long, 3), R(short, 3))
+        (got,) = session.run(
+            None, {name: each.numpy() for name, each in zip(names, given, strict=True)}
+        )
+        torch.testing.assert_close(torch.from_numpy(got), model(*given))
+
+
+def test_offered_sizes_stay_one_where_one_row_is_no_other_case(tmp_path: Path) -> None:
+    file = tmp_path / "m.onnx"
+    onnxpert.export(Masked(), (R(4, 3), R(4, 3)), file, dynamic_shapes="auto")
+    one, other = (each.shape for each in onnxruntime.InferenceSession(file).get_inputs())
+    assert one == other

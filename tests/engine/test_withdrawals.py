@@ -136,3 +136,19 @@ def test_a_loop_of_ones_own_keeps_the_dimension_that_is_on_offer(tmp_path: Path)
         x = torch.randn(batch, length, 3)
         (got,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
         torch.testing.assert_close(torch.tensor(got), Pieces()(x))
+
+
+def test_an_offered_size_that_can_be_one_size_only_is_fixed(tmp_path: Path) -> None:
+    class Cut(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x.view(2, 10), y * 2
+
+    path = tmp_path / "m.onnx"
+    given = (torch.randn(4, 5), torch.randn(4, 5))
+    report = onnxpert.export(Cut(), given, path, dynamic_shapes="auto")
+    one, other = (each.shape for each in onnxruntime.InferenceSession(path).get_inputs())
+    assert one == [4, 5]
+    assert other == ["batch", "sequence"]
+    told = {finding.rule: finding for finding in report.findings}
+    assert told.keys() == {"SHP201", "SHP205"}
+    assert "x.view(2, 10)" in told["SHP205"].location.code

@@ -38,8 +38,9 @@ from onnxpert.engine.offers import (
     tied,
     to_be_one,
 )
+from onnxpert.engine.shortening import shortened
 from onnxpert.engine.walk import Walk
-from onnxpert.engine.withdrawals import after_proof, after_refusal, without
+from onnxpert.engine.withdrawals import after_proof, after_refusal, of_one_size, without
 from onnxpert.lower.nan_keeping import BLIND
 
 _ORDERED = {Choice.ORDER, Choice.ROUNDING}
@@ -79,7 +80,7 @@ def after_a_proof(
         _forget_graph(walk)
         return closer
     if verified.proven and not crossed and walk.proven is None and not walk.contents_itself:
-        apart = broadcast(loaded, met)
+        apart = broadcast(loaded, met) or shortened(walk, loaded, lowered, verified)
         if apart is not None:
             walk.proven, walk.proven_as = loaded, walk.captured
             _forget_graph(walk)
@@ -229,6 +230,16 @@ def with_less_offered(walk: Walk) -> Loaded | None:
     return without(walk.captured.loaded, less)
 
 
+def with_less_dynamic(walk: Walk, loaded: Loaded) -> Loaded | None:
+    """The model without the offered sizes that a range leaves one size."""
+    less = of_one_size(loaded, walk.lowered) if walk.lowered is not None else None
+    if less is None:
+        return None
+    _forget_graph(walk)
+    walk.learn(less)
+    return without(loaded, less)
+
+
 def as_proven(walk: Walk) -> Loaded | None:
     """A walk that failed while it looked for more sizes, once more as it had been proven for fewer."""
     if walk.proven is None or not walk.blocked:
@@ -237,6 +248,7 @@ def as_proven(walk: Walk) -> Loaded | None:
     walk.known, walk.proven_as = walk.proven_as, None
     _forget_graph(walk)
     walk.findings = [finding for finding in walk.findings if not finding.blocks]  # there was none
+    walk.note(walk.set_aside)
     return loaded
 
 

@@ -73,7 +73,7 @@ def broadcast(loaded: Loaded, found: Sequence[Merged]) -> Loaded | None:
         if any((spec.scale, spec.offset) != (1, 0) for spec in named.values()):
             continue
         sizes = {place: one.sizes[spec.name] for place, spec in named.items()}
-        leaves = tuple(replace(leaf, value=_resized(leaf, sizes)) for leaf in loaded.leaves)
+        leaves = tuple(replace(leaf, value=resized(leaf, sizes)) for leaf in loaded.leaves)
         args, kwargs = loaded.rebuild([leaf.value for leaf in leaves])
         own = tuple(leaf.value for leaf in loaded.leaves)
         examples = (*loaded.examples, own)
@@ -120,7 +120,7 @@ def _refusal(loaded: Loaded, sizes: Mapping[Source, int]) -> str:
     """What the user's model says to its example at these sizes; nothing where it takes it."""
     import torch
 
-    values = [_resized(leaf, sizes) for leaf in fed(loaded)]
+    values = [resized(leaf, sizes) for leaf in fed(loaded)]
     call: Any = Flat(loaded)
     with untouched(owner(loaded.module), buffers=True), warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
@@ -131,7 +131,7 @@ def _refusal(loaded: Loaded, sizes: Mapping[Source, int]) -> str:
     return ""
 
 
-def _resized(leaf: InputLeaf, sizes: Mapping[Source, int]) -> Any:
+def resized(leaf: InputLeaf, sizes: Mapping[Source, int]) -> Any:
     """The example's own values, as often as it takes."""
     import torch
 

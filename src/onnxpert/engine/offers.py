@@ -181,8 +181,7 @@ def bounds(
             known = (symbol.bounded_at, *places)
             place = next((place for place in known if place is not None), None)
             bounded = replace(symbol, lower=lower, upper=upper)
-            offered = lower == upper and not any(spec.asked for spec in asked)
-            yield Bounded(bounded, place, offered=offered, narrow=symbol.name in beyond)
+            yield Bounded(bounded, place, narrow=symbol.name in beyond)
         elif any(not spec.asked and (spec.lower or spec.upper) for spec in asked):
             yield Bounded(symbol, None, offered=True)
 

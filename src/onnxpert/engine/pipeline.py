@@ -36,6 +36,7 @@ from onnxpert.engine.again import (
     holds_nan,
     innocent,
     with_constants,
+    with_less_dynamic,
     with_less_offered,
     without_numbers,
 )
@@ -188,7 +189,7 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
     if isinstance(walk.captured, Captured):
         # A program brings dynamic dimensions of its own, which only its capture knows.
         loaded = walk.captured.loaded or loaded
-        again = _lowered(walk, walk.captured, loaded)
+        again = _lowered(walk, walk.captured, loaded) or with_less_dynamic(walk, loaded)
         if again is not None:
             return again
     if walk.lowered is None or walk.blocked:

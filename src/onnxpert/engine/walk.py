@@ -54,6 +54,7 @@ class Walk:
     proven: Loaded | None = None
     proven_as: Captured | CaptureFailed | None = None  # what it was made of
     known: Captured | CaptureFailed | None = None  # a capture that need not be made again
+    set_aside: list[Finding] = field(default_factory=list)  # that are true only of that file
     contents_itself: bool = False  # with that file: no other way leads to a better one
     narrower: str = ""  # the type that the target computes in instead of float64, by consent
 

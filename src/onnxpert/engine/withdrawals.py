@@ -94,6 +94,18 @@ def after_refusal(loaded: Loaded, findings: Iterable[Finding]) -> Withdrawn | No
     return _withdrawn(inner or on_offer, blocking[0].message, blocking[0].location)
 
 
+def of_one_size(loaded: Loaded, lowered: Lowered) -> Withdrawn | None:
+    """Those to which a range leaves one size: what cannot vary is no dynamic dimension."""
+    for symbol in lowered.symbols:
+        if symbol.lower != symbol.upper:
+            continue
+        gone = [one for one in offers(loaded) if (one.input, one.axis) in symbol.sources]
+        if gone and len(gone) == len(symbol.sources):
+            reason = f"nothing but {symbol.lower} was left to it"
+            return _withdrawn(gone, reason, symbol.bounded_at)
+    return None
+
+
 def without(loaded: Loaded, withdrawn: Withdrawn) -> Loaded:
     """The same model with those dimensions as the example has them, or from their bound on."""
     gone = {(name, axis) for name, axis, _ in withdrawn.dims}

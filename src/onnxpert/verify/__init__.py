@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnxpert.core.types import Captured, Loaded, Lowered, Randomness, Verified, replace
 from onnxpert.targets.target import Array, Target
 
-__all__ = ["calibration_feeds", "example_feeds", "localise", "measure", "verify"]
+__all__ = [
+    "calibration_feeds",
+    "example_feeds",
+    "first_difference",
+    "localise",
+    "measure",
+    "verify",
+]
 
 if TYPE_CHECKING:
     from onnxpert.core.types import Accuracy, Caught, Divergence
@@ -66,6 +73,16 @@ def verify(
 
     rows = (*verified.rows, *prove_sequence(loaded, path, target, seed))
     return replace(verified, rows=rows)  # type: ignore[no-any-return]
+
+
+def first_difference(
+    loaded: Loaded, captured: Captured, many: Sequence[Sequence[Any]]
+) -> int | None:
+    """The first of these inputs that the model takes and for which the captured graph gives something
+    else, without an error."""
+    from onnxpert.verify.apart import first_difference as found
+
+    return found(loaded, captured, many)
 
 
 def example_feeds(loaded: Loaded, path: Path) -> dict[str, Array]:

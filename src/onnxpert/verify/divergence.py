@@ -77,7 +77,7 @@ def intermediates(
     """Run the captured graph on real values; each tensor as it arises, by its name in the file."""
     # Of several values that a node became, the last is its result.
     names = {node: value for value, node in lowered.origins.items()}
-    given = [_argument(one.kind, one.name, one.tensor, leaves) for one in captured.inputs]
+    given = [argument(one.kind, one.name, one.tensor, leaves) for one in captured.inputs]
     walk = Walk()
     steps = walk.steps(captured.root, given)
     with torch.no_grad():
@@ -109,7 +109,7 @@ def _parts(name: str, result: Any) -> Iterator[tuple[str, torch.Tensor]]:
                 yield f"{name}_{index}", part
 
 
-def _argument(kind: InputKind, name: str, tensor: Any, leaves: Mapping[str, Any]) -> Any:
+def argument(kind: InputKind, name: str, tensor: Any, leaves: Mapping[str, Any]) -> Any:
     if kind is InputKind.USER:
         value = leaves[name]
         return value.detach().clone() if isinstance(value, torch.Tensor) else value

@@ -55,7 +55,7 @@ def tied_dimensions(tied: Tied) -> Iterator[Hit]:
     """
     first, second = tied.first.sources[0], tied.second.sources[0]
     yield Hit(
-        f"axis {second[1]} of {second[0]} has to be as long as axis {first[1]} of {first[0]}, "
-        f"so both are named {tied.first.name}",
+        f"the file needs axis {second[1]} of {second[0]} to be as long as axis {first[1]} of "
+        f"{first[0]}, so both are named {tied.first.name}",
         notes=(f"at {tied.row.case}: {tied.row.detail}",) if tied.row.detail else (),
     )
