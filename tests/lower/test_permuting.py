@@ -56,6 +56,12 @@ def test_orders(call):
     assert_same(call, X, dynamic="auto", others=OTHERS)
 
 
+def test_nothing_is_rolled():
+    half, dynamic = torch.randn(2, 6), ({1: "width"},)
+    others = [(torch.randn(2, width),) for width in (1, 5)]
+    assert_same(lambda x: x[:, : x.shape[1] // 2].roll(2, 1), half, dynamic=dynamic, others=others)
+
+
 def test_two_transposes_are_one_or_none():
     result = assert_same(lambda x: x.transpose(0, 1).transpose(0, 1) + 1, X)
     used = [n for n in result.model.graph if n.op_type == "Transpose" and n.outputs[0].uses()]

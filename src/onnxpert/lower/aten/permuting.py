@@ -8,6 +8,7 @@ import onnx_ir as ir
 import torch
 
 from onnxpert.lower.aten.carriers import KERNELS
+from onnxpert.lower.aten.counting import most
 from onnxpert.lower.aten.reshaping import axis_of, is_zero
 from onnxpert.lower.aten.slicing import sliced
 from onnxpert.lower.emitter import Emitter
@@ -138,7 +139,8 @@ def _rolled(op: Emitter, x: ir.Value, shift: Size, axis: int) -> ir.Value:
     size = op.shape(x)[axis]
     if is_zero(size):
         return x
-    cut = concrete(-shift % size)
+    # Where nothing is left of a size, there is nothing to divide by.
+    cut = concrete(-shift % most(size, 1))
     if is_zero(cut):
         return x
     back = sliced(op, x, axis, cut, None, length=size - cut)
