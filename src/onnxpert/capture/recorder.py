@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.autocast import Autocast
 from onnxpert.capture.custom import Custom, Mark
+from onnxpert.capture.fake_mode import Fakes
 from onnxpert.capture.fakes import faked
 from onnxpert.capture.index_ranges import settled_comparison
 from onnxpert.capture.inner import bodies
@@ -58,7 +59,7 @@ def new_fake_mode() -> FakeTensorMode:
         duck_shape=False,  # two sizes that happen to be equal in the example are still two sizes
     )
     # Without `export`, Python is told the value of a lone number and the file keeps it for ever.
-    return FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True, export=True)
+    return Fakes(shape_env=environment, allow_non_fake_inputs=True, export=True)
 
 
 class UnseenTensorError(RuntimeError):

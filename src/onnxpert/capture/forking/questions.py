@@ -26,6 +26,7 @@ from torch.fx.experimental.symbolic_shapes import (
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from onnxpert.capture import recorder
+from onnxpert.capture.fake_mode import Fakes
 from onnxpert.capture.forking import truths
 from onnxpert.capture.forking.continuation import in_a_loop, in_while
 from onnxpert.capture.forking.scripted import is_reading
@@ -263,4 +264,4 @@ def asking_mode(
         allow_dynamic_output_shape_ops=True,
         duck_shape=False,
     )
-    return FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True)
+    return Fakes(shape_env=environment, allow_non_fake_inputs=True)

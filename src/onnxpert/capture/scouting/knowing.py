@@ -13,6 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+from onnxpert.capture.fake_mode import Fakes
 from onnxpert.capture.reasoning import Frugal
 
 Number = bool | int | float
@@ -75,4 +76,4 @@ def knowing_mode(asked: Callable[[Any, str, frozenset[Any]], Any]) -> FakeTensor
         allow_dynamic_output_shape_ops=True,
         duck_shape=False,
     )
-    return FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True, export=True)
+    return Fakes(shape_env=environment, allow_non_fake_inputs=True, export=True)
