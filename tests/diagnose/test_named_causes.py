@@ -322,3 +322,116 @@ def test_the_largest_of_what_a_mask_chooses_may_be_of_nothing() -> None:
 def test_an_index_that_is_surely_within_is_not_said_to_raise() -> None:
     report = onnxpert.diagnose(Falls().eval(), (torch.eye(3) * 2, torch.tensor(4)))
     assert marks(report, "CTL407") == {}
+
+
+class Lazily(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(3, 4), nn.LazyLinear(4))
+        self.norm = nn.LazyBatchNorm1d()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.norm(self.body(x))  # called
+        self.calls += 1  # changed
+        return torch.linalg.eigvals(y * self.calls).abs()  # unsupported
+
+
+def test_layers_without_weights_hide_nothing() -> None:
+    model = Lazily().eval()
+    report = onnxpert.diagnose(model, (torch.randn(4, 3),))
+    assert marks(report, "CAP005") == {"called": Severity.ERROR}
+    assert marks(report, "STA301") == {"changed": Severity.ERROR}
+    assert marks(report, "OPS501") == {"unsupported": Severity.ERROR}
+    assert model.norm.has_uninitialized_params()  # it is the user's to make them
+
+
+class Measures(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.observer = torch.ao.quantization.MinMaxObserver()
+        self.rounding = torch.ao.quantization.FakeQuantize()
+
+    def forward(self, x: Tensor, rows: Tensor) -> Tensor:
+        y = self.rounding(self.observer(x))  # measured
+        y = torch.sparse.mm(rows, y) if rows.is_sparse else rows @ y
+        return torch.linalg.eigvals(y).abs()  # beyond
+
+
+@pytest.mark.parametrize("rows", [torch.eye(3), torch.eye(3).to_sparse()], ids=["dense", "sparse"])
+def test_observers_and_sparse_inputs_hide_nothing(rows: Tensor) -> None:
+    model = Measures().eval()
+    report = onnxpert.diagnose(model, (torch.randn(3, 3), rows))
+    assert marks(report, "QNT101") == {"measured": Severity.ERROR}
+    assert marks(report, "OPS501") == {"beyond": Severity.ERROR}
+    assert model.observer.min_val.isinf()  # and measures nothing meanwhile
+
+
+class Looks(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(4, 3)
+
+    def forward(self, x: Tensor, ids: Tensor, unused: Tensor) -> Tensor:
+        y = torch.linalg.eigvals(x).abs()  # unsupported
+        names = {int(y.sum()): "one"}  # keyed
+        return self.table(ids).sum() + len(names)  # refused
+
+
+def test_what_comes_before_the_line_that_refuses_the_example_is_told() -> None:
+    args = (torch.randn(3, 3), torch.tensor([2, 7]), torch.ones(1))
+    report = onnxpert.diagnose(Looks().eval(), args)
+    assert marks(report, "INP118") == {"refused": Severity.ERROR}
+    assert marks(report, "OPS501") == {"unsupported": Severity.ERROR}
+    assert marks(report, "CTL405") == {"keyed": Severity.ERROR}
+    told = [each.message for each in report.findings if each.rule in ("INP114", "INP121")]
+    assert told == ["no output depends on the input unused"]
+
+
+class Small(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(1, 1, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.linalg.eigvals(self.conv(x)[0]).abs()  # behind
+
+
+def test_behind_an_example_that_is_too_small_the_look_goes_on() -> None:
+    report = onnxpert.diagnose(Small().eval(), (torch.randn(1, 1, 4, 4),))
+    assert [each.rule for each in report.findings if each.blocks] == ["INP111", "OPS501"]
+    assert marks(report, "OPS501") == {"behind": Severity.ERROR}
+
+
+class Trains(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        out = self.layer(x)
+        nn.functional.mse_loss(out, y).backward()  # trained
+        return torch.linalg.eigvals(out).abs()  # later
+
+
+def test_a_forward_that_trains_is_no_refused_example() -> None:
+    model = Trains()
+    report = onnxpert.diagnose(model, (torch.randn(3, 3), torch.randn(3, 3)))
+    assert marks(report, "CAP001") == {"trained": Severity.ERROR}
+    assert marks(report, "OPS501") == {"later": Severity.ERROR}
+    assert marks(report, "INP112") == {}
+    assert model.layer.weight.grad is None
+
+
+class Windows(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        b, _, w = x.shape
+        return x.reshape(b, 4, 4, w // 4, 4).transpose(2, 3)  # reshaped
+
+
+def test_a_height_that_an_equation_leaves_no_room_is_told() -> None:
+    sizes = ({0: "b", 1: "h", 2: "w"},)
+    report = onnxpert.diagnose(Windows().eval(), (torch.randn(2, 16, 16),), dynamic_shapes=sizes)
+    assert marks(report, "SHP203") == {"reshaped": Severity.WARNING}
+    (found,) = [each for each in report.findings if each.rule == "SHP203"]
+    assert found.message == "h was asked to be dynamic, but the model takes 16 only"

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
-from torch.nn.parameter import is_lazy
 
 from onnxpert.capture import strategies
 from onnxpert.capture.culprits import with_lines
@@ -28,10 +27,20 @@ from onnxpert.capture.quantised.box import UnreadQuantisedError
 from onnxpert.capture.quantised.training import ObservingError
 from onnxpert.capture.remedies import working_casts, working_sizes
 from onnxpert.capture.scouting.refusing import with_refusals
+from onnxpert.capture.scouting.stumbling import is_at
 from onnxpert.capture.scouting.survey import scout
 from onnxpert.capture.sightings import unmet, with_sightings
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import Strategy
+from onnxpert.capture.substitution import (
+    beside,
+    enlarged,
+    is_sparse,
+    is_unmade,
+    learning_nothing,
+    substituted,
+    trains,
+)
 from onnxpert.capture.unscripted import scripts_as_python
 from onnxpert.core.collect import collect
 from onnxpert.core.observers import observing
@@ -65,12 +74,14 @@ def catalogue() -> Mapping[str, Strategy]:
 
 def capture(loaded: Loaded) -> Captured | CaptureFailed:
     """The first strategy that gets the model through."""
-    if _is_unmade(owner(loaded.module)):  # to run it would be to make its weights
-        return CaptureFailed(loaded, (("none", failure(UnmadeWeightsError())),))
-    if any(_is_sparse(leaf.value) for leaf in loaded.leaves):  # said of the inputs already
-        return CaptureFailed(loaded, (("none", failure(UnmadeWeightsError())),))
-    if not loaded.states and any(observing(owner(loaded.module))):  # each call makes another model
-        return CaptureFailed(loaded, (("none", failure(ObservingError())),))
+    stands: RuntimeError | None = None  # said of what was loaded already
+    if is_unmade(owner(loaded.module)) or any(is_sparse(leaf.value) for leaf in loaded.leaves):
+        stands = UnmadeWeightsError()  # to run it would be to make its weights
+    elif not loaded.states and any(observing(owner(loaded.module))):
+        stands = ObservingError()  # each call makes another model
+    if stands is not None:
+        failed = CaptureFailed(loaded, (("none", failure(stands)),))
+        return beside(failed, substituted(loaded), capture)
     attempts: list[tuple[str, Failure]] = []
     blockers: tuple[Blocker, ...] = ()
     scouted: Captured | None = None
@@ -99,7 +110,7 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
                     or _at_level(strategy, loaded)
                 )
             if ended is not None:
-                return _at_home(ended)
+                return _as_far(_at_home(ended))
             if _is_about_an_offer(loaded, attempts[-1][1]):  # with less offered it may do
                 break
             if loaded.numbers and attempts[-1][1].kind == _ASKED:  # it is tried with constants next
@@ -151,6 +162,25 @@ def _at_home(ended: Captured | CaptureFailed) -> Captured | CaptureFailed:
         )
     seen = replace(found, strategy="scout")  # nothing of it is proven
     return replace(ended, blockers=tuple(blockers), scouted=seen)  # type: ignore[no-any-return]
+
+
+def _as_far(ended: Captured | CaptureFailed) -> Captured | CaptureFailed:
+    """A model that refuses its example, looked at up to there; or beyond, with one that is known to do."""
+    if isinstance(ended, Captured) or ended.eager is None or ended.scouted is not None:
+        return ended
+    if ended.sizes:
+        return beside(ended, enlarged(ended.loaded, ended.sizes), capture)
+    if trains(ended.loaded):
+        with learning_nothing():
+            found = capture(ended.loaded)
+        told = Blocker(Asked.CALL, "it takes a gradient of its weights", ended.eager.location)
+        failed = replace(ended, eager=None, blockers=(told,))
+        return beside(failed, ended.loaded, lambda _: found)
+    seen = scout(ended.loaded)
+    at = ended.eager.location
+    before = tuple(one for one in seen.blockers if at is None or not is_at(at, one))
+    graph = None if seen.captured is None else _finished(_filled(seen.captured), before)
+    return replace(ended, blockers=before, scouted=graph, sides=tuple(map(_filled, seen.sides)))  # type: ignore[no-any-return]
 
 
 def _later(strategy: Strategy, loaded: Loaded) -> Captured | None:
@@ -228,19 +258,6 @@ def _with_detours(captured: Captured, attempts: Sequence[tuple[str, Failure]]) -
         blocker for blocker in scout(captured.loaded).blockers if blocker.asked is Asked.NUMPY
     )
     return replace(captured, detours=arrays)  # type: ignore[no-any-return]
-
-
-def _is_sparse(value: object) -> bool:
-    """Or of a quantised dtype: as an input ONNX has neither."""
-    if not isinstance(value, torch.Tensor):
-        return False
-    return value.layout is not torch.strided or value.is_quantized
-
-
-def _is_unmade(module: torch.nn.Module | None) -> bool:
-    """Whether a lazy layer waits for its first input."""
-    tensors = () if module is None else (*module.parameters(), *module.buffers())
-    return any(is_lazy(tensor) for tensor in tensors)
 
 
 def _is_about_an_offer(loaded: Loaded, failed: Failure) -> bool:

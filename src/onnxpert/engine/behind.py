@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from onnxpert.core.calls import calls
 from onnxpert.core.types import Asked, Captured, CaptureFailed, Finding, Location, Plan
 from onnxpert.diagnose import diagnose
 from onnxpert.engine.relations import limits
@@ -14,12 +15,12 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
     """The findings of a graph that is lowered to be looked at, and never saved."""
     if not isinstance(captured, CaptureFailed) or captured.scouted is None:
         return ()
-    if not captured.scouted.output_names:  # no graph, only what was seen of the model
+    if next(calls(captured.scouted.root), None) is None:  # only what was seen of the model
         return tuple(diagnose(captured.scouted))
     taken = {_at(b.location) for b in captured.blockers if b.asked in (Asked.NUMPY, Asked.NUMBER)}
-    calls = [b.location for b in captured.blockers if b.asked is Asked.CALL and b.location]
+    followed = [b.location for b in captured.blockers if b.asked is Asked.CALL and b.location]
     # That there is no lowering for what nothing could follow goes without saying.
-    said = {_at(place) for place in calls}
+    said = {_at(place) for place in followed}
     lowered = lower(captured.scouted, opset=plan.opset, ir_version=plan.ir_version)
     found = [
         *(found for found in diagnose(captured.scouted) if not _is_of_stand_in(found, taken)),

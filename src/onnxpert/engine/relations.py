@@ -19,21 +19,27 @@ from onnxpert.core.types import (
     Symbol,
     Verdict,
     Verified,
+    replace,
 )
 from onnxpert.engine.offers import bounds, specs_of, taken_beyond
 from onnxpert.lower.boundaries import broken
 
 _MOST_SIZES = 4  # in one relation: all of them are tried together
 _NEAR = 12  # sizes from the example's, and from twice the example's, on
+_MOST_TRIED = 64  # the largest size in an equation of which all others are tried
 
 
 def limits(
     loaded: Loaded, lowered: Lowered, verified: Verified | None = None
 ) -> Iterator[Related | Bounded]:
     """What the model says about its sizes, each size told of once."""
-    related = list(_relations(loaded, lowered, verified.rows if verified is not None else ()))
+    rows = verified.rows if verified is not None else ()
+    related = list(_relations(loaded, lowered, rows))
     yield from related
     told = {name for one in related for name in one.names}
+    fixed = [one for one in _fixed(loaded, lowered, rows) if one.symbol.name not in told]
+    yield from fixed
+    told |= {one.symbol.name for one in fixed}
     beyond = taken_beyond(loaded, lowered, verified) if verified is not None else frozenset()
     yield from (one for one in bounds(loaded, lowered, beyond) if one.symbol.name not in told)
 
@@ -63,6 +69,34 @@ def _relations(loaded: Loaded, lowered: Lowered, rows: Sequence[Row]) -> Iterato
             )
 
 
+def _fixed(loaded: Loaded, lowered: Lowered, rows: Sequence[Row]) -> Iterator[Bounded]:
+    """Each size that an equation leaves as it is in the example, whatever the others are: `h` of
+    `h * w == 64 * (w // 4)`."""
+    varied = [row.sizes for row in rows if row.verdict is Verdict.PASS]
+    examples = {symbol.name: symbol for symbol in lowered.symbols}
+    said = {boundary.guard: boundary for boundary in lowered.boundaries}.values()
+    found: dict[str, Bounded] = {}
+    for boundary in said:
+        sizes = [examples[name] for name in boundary.guard.symbols if name in examples]
+        if not 1 < len(sizes) <= _MOST_SIZES - 1 or not isinstance(boundary.condition, sympy.Eq):
+            continue
+        for size in sizes:
+            moved = any(at.get(size.name, size.example) != size.example for at in varied)
+            if _asked(loaded, size) and not moved and not _can_move(boundary, size, sizes):
+                only = replace(size, lower=size.example, upper=size.example)
+                found.setdefault(size.name, Bounded(only, boundary.guard.location))
+    yield from found.values()
+
+
+def _can_move(boundary: Boundary, size: Symbol, sizes: Sequence[Symbol]) -> bool:
+    """Whether the equation holds for another size, with the others near the example's or not."""
+    if max(each.example for each in sizes) > _MOST_TRIED:
+        return True
+    near = {each.name: np.arange(1, 2 * each.example + _NEAR) for each in sizes}
+    near[size.name] = near[size.name][near[size.name] != size.example]
+    return _holds_somewhere(boundary.condition, near)
+
+
 def _asked(loaded: Loaded, symbol: Symbol) -> bool:
     return any(spec.asked for spec in specs_of(loaded, symbol.sources))
 
@@ -82,5 +116,9 @@ def _can_double(condition: Any, size: Symbol, sizes: Sequence[Symbol]) -> bool:
         ).astype(int)
         for other in sizes
     }
+    return _holds_somewhere(condition, tried)
+
+
+def _holds_somewhere(condition: Any, tried: Mapping[str, Any]) -> bool:
     grid = dict(zip(tried, np.meshgrid(*tried.values(), indexing="ij"), strict=True))
     return bool(holding(condition, {sympy.Symbol(name): n for name, n in grid.items()}).any())

@@ -11,10 +11,12 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onnxpert.capture.flat import owner
 from onnxpert.capture.forking.softening import softened
+from onnxpert.capture.guards import guards_of
+from onnxpert.capture.holder import Recorded
 from onnxpert.capture.identities import own_identities
 from onnxpert.capture.kinds import own_types
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
-from onnxpert.capture.reads import condition, texts_at
+from onnxpert.capture.reads import condition, numbers_at, texts_at
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.scouting.giving import Given, GivenUpError
 from onnxpert.capture.scouting.hurrying import HurriedError
@@ -62,7 +64,7 @@ def scout(loaded: Loaded, stopped: Sequence[Location] = ()) -> Scouted:
     ]
     blockers = _distinct(seen.blockers, (*seen.implied, *texts), stopped)
     if captured is None:
-        return Scouted(blockers)
+        return Scouted(blockers, _beside(_as_far(seen, loaded), blockers))
     sides = []
     for other, graph in _other_sides(loaded, within, seen, given):
         new = [one for one in other.blockers if not any(same(one, known) for known in blockers)]
@@ -70,6 +72,20 @@ def scout(loaded: Loaded, stopped: Sequence[Location] = ()) -> Scouted:
         sides.append(_beside(graph, blockers))
         _note_reads(captured, graph)
     return Scouted(blockers, _beside(captured, blockers), tuple(sides))
+
+
+def _as_far(seen: Scout, loaded: Loaded) -> Captured:
+    """The graph until nothing helped: it has no outputs."""
+    seen.graph.output(())
+    return Captured(
+        root=Recorded(seen.graph),
+        inputs=tuple(seen.inputs),
+        strategy="scout",
+        guards=guards_of(seen.fake_mode.shape_env),
+        loaded=loaded,
+        cut_short=True,
+        reads=(*numbers_at(seen.reads), *texts_at(seen.texts)),
+    )
 
 
 def _other_sides(

@@ -88,6 +88,11 @@ _KNOWN = (
         ),
     ),
     (
+        r"a gradient of its weights",
+        "forward trains the weights, and those of an exported model never learn",
+        "leave the loss and its backward() out of forward",
+    ),
+    (
         r"nested",
         "forward makes a nested tensor, and ONNX has none",
         "pad to one tensor (torch.nn.utils.rnn.pad_sequence) and mask what was added",

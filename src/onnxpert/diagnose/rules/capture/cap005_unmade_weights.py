@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from onnxpert.core.types import Hit, Loaded, Severity
-from onnxpert.diagnose.parts import parts
+from onnxpert.diagnose.parts import called_at, parts
 from onnxpert.diagnose.rule import rule
 
 
@@ -43,7 +43,7 @@ def unmade_weights(loaded: Loaded) -> Iterator[Hit]:
         if any(type(tensor).__name__.startswith("Uninitialized") for tensor in _own(module)):
             yield Hit(
                 f"{path or 'the model'} is a lazy layer without weights",
-                at=loaded.source,
+                at=called_at(loaded, path),
                 help="call the model once, or load its checkpoint, before exporting",
             )
 

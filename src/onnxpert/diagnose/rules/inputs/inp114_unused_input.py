@@ -69,7 +69,8 @@ def _is_unused(captured: Captured, index: int) -> bool:
     if captured.strategy != "scout":
         return not reaches_output(captured, index)
     # Behind a stand-in nothing depends on anything: what nothing reads at all is told.
-    return is_unread_by_any(captured, index) or _is_unread(captured, captured.inputs[index].name)
+    unread = not captured.cut_short and is_unread_by_any(captured, index)
+    return unread or _is_unread(captured, captured.inputs[index].name)
 
 
 def _is_unread(captured: Captured, name: str) -> bool:

@@ -52,7 +52,7 @@ def dropped_output(captured: Captured) -> Iterator[Hit]:
     Nothing to repair: what is left out is no tensor.
     """
     outputs = next(node for node in captured.root.graph.nodes if node.op == "output").args[0]
-    if not outputs:
+    if not outputs and not captured.cut_short:
         yield Hit(
             "the model returns no tensor, so the file would have no output",
             at=returned(captured.loaded.source) if captured.loaded else None,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from onnxpert.core.observers import observing
 from onnxpert.core.types import Hit, Loaded, Severity
+from onnxpert.diagnose.parts import called_at
 from onnxpert.diagnose.rule import rule
 
 
@@ -49,7 +50,7 @@ def observing_model(loaded: Loaded) -> Iterator[Hit]:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     yield Hit(
         f"{names[0] or 'the model'}{more} still observes, and changes its scale with every call",
-        at=loaded.source,
+        at=called_at(loaded, names[0]),
         help="convert the model (torch.ao.quantization.convert, convert_fx, convert_pt2e), or freeze it "
         "with model.apply(torch.ao.quantization.disable_observer)",
     )
