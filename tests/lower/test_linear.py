@@ -156,6 +156,12 @@ def test_sums_over_nothing() -> None:
     assert_same(lambda c, a, b: torch.addmm(c, a, b, beta=0.5), rand(2, 4), rand(2, 0), rand(0, 4))
 
 
+def test_kron_at_other_sizes() -> None:
+    others = [[rand(1, 4), rand(2, 2, 2)], [rand(5, 1), rand(2, 1, 2)]]
+    dynamic = ({0: "a", 1: "b"}, {1: "c"})
+    assert_same(torch.kron, rand(2, 3), rand(2, 3, 2), dynamic=dynamic, others=others)
+
+
 def test_addbmm_at_other_sizes() -> None:
     assert_same(
         torch.addbmm,

@@ -1,7 +1,7 @@
-"""Shapes of operators that ask about values on their way, which are recorded whole instead.
+"""Shapes of operators that ask for values or sizes on their way, which are recorded whole instead.
 
-`cov` checks its weights, `lstsq` and `ctc_loss` have results whose size torch leaves to the data;
-what each of them gives is known all the same."""
+`cov` checks its weights, `kron` counts in numbers, `lstsq` and `ctc_loss` have results whose size torch
+leaves to the data; what each of them gives is known all the same."""
 
 from __future__ import annotations
 
@@ -57,7 +57,15 @@ def _alignment_loss(log_probs: Tensor, *rest: Any) -> Any:
     return log_probs.new_empty((log_probs.shape[1],) if whole else ())
 
 
+def _kron(self: Tensor, other: Tensor) -> Tensor:
+    rank = max(self.dim(), other.dim())
+    shapes = [(1,) * (rank - each.dim()) + tuple(each.shape) for each in (self, other)]
+    sizes = [one * two for one, two in zip(*shapes, strict=True)]
+    return self.new_empty(sizes, dtype=torch.result_type(self, other))
+
+
 WHOLE: dict[Any, Callable[..., Any]] = {
+    aten.kron.default: _kron,
     aten.cov.default: _covariance,
     aten.corrcoef.default: _covariance,
     aten.linalg_lstsq.default: _least_squares,

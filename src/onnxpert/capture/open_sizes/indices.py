@@ -42,6 +42,8 @@ def _has_symbol(index: Any) -> bool:
     if isinstance(index, slice):  # which takes a symbol for its start, but no tensor that is one
         numbers = map(_is_number, (index.start, index.stop, index.step))
         return isinstance(index.stop, torch.SymInt) or any(numbers)
+    if isinstance(index, list):
+        return any(isinstance(each, torch.SymInt) for each in index)
     return isinstance(index, torch.SymInt) or _is_number(index)
 
 
@@ -59,6 +61,8 @@ def _numbers(index: Any) -> Any:
         return tuple(map(_numbers, index))
     if isinstance(index, slice):
         return slice(*map(_numbers, (index.start, index.stop, index.step)))
+    if isinstance(index, list) and _has_symbol(index):
+        return torch.tensor(index)
     return index.item() if _is_number(index) else index
 
 
