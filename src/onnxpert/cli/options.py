@@ -30,7 +30,9 @@ def source_options(parser: ArgumentParser) -> None:
         "--input", action="append", default=[], metavar="SPEC", help="an example input; repeatable"
     )
     parser.add_argument(
-        "--inputs", metavar="FILE", help="example inputs from a .npz, .safetensors or .pt file"
+        "--inputs",
+        metavar="FILE",
+        help="example inputs from a .npz, .safetensors or .pt file, or from Python: file.py:name",
     )
     parser.add_argument(
         "--eval", action="store_true", help="put the model in evaluation mode first"

@@ -9,7 +9,7 @@ from typing import Any
 
 from onnxpert.core.errors import UsageError
 from onnxpert.load import resolve
-from onnxpert.load.input_file import read_input_file
+from onnxpert.load.input_code import read_inputs
 from onnxpert.load.input_spec import parse
 
 
@@ -38,7 +38,7 @@ def prepare(source: str, inputs: Sequence[str], inputs_file: str | None) -> Prep
         given = parse(inputs)
         return Prepared(found.model, given.args, given.kwargs, given.dynamic or None, found.notes)
     if inputs_file:
-        return Prepared(found.model, (), read_input_file(inputs_file), None, found.notes)
+        return Prepared(found.model, *read_inputs(inputs_file), None, found.notes)
     if found.args is None and found.kwargs is None:
         raise UsageError(
             f"{source} does not say what its inputs are",
@@ -55,7 +55,7 @@ def further_examples(given: Sequence[str]) -> list[tuple[tuple[Any, ...], Mappin
     found: list[tuple[tuple[Any, ...], Mapping[str, Any]]] = []
     for number, text in enumerate(given, start=1):
         if "[" not in text and Path(text).suffix:
-            found.append(((), read_input_file(text)))
+            found.append(read_inputs(text))
         else:
             inputs = parse([each.strip() for each in text.split(";")], seed=number)
             found.append((inputs.args, inputs.kwargs))

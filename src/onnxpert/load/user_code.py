@@ -39,9 +39,14 @@ def told_as_theirs(doing: str) -> Iterator[None]:
         raise UsageError(_told(doing, error), _cure(error)) from error
 
 
+def module_name(path: Path) -> str:
+    """What the module of a file is called, which shadows nothing."""
+    return "onnxpert_source_" + re.sub(r"\W", "_", path.stem)
+
+
 def import_file(path: Path) -> ModuleType:
-    """The module of a file, under a name that shadows nothing."""
-    name = "onnxpert_source_" + re.sub(r"\W", "_", path.stem)
+    """The module of a file, made anew."""
+    name = module_name(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"`{path}` is not a Python file", "name a file that ends in .py")
