@@ -219,6 +219,20 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "rows = [x[0]]\nfor row in x:\n    if row.sum() > 0:\n        rows.append(row)\nreturn rows[-1]",
             "",  # the last that counts is another one
         ),
+        (
+            (
+                "rows = []\nfor row in x.T:\n    if len(rows) == 2:\n        break\n"
+                "    if row.sum() > 0:\n        rows.append(row)\nreturn torch.stack(rows)"
+            ),
+            "",  # how many of them count is asked
+        ),
+        (
+            (
+                "rows = [x[:, 0]]\nfor row in x.T:\n    near = sum(row @ each for each in rows)\n"
+                "    if near > 0:\n        rows.append(row)\nreturn torch.stack(rows)"
+            ),
+            "",  # those that do not count would be read
+        ),
     ],
     "make-with-arange": [
         (

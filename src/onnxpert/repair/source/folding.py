@@ -22,12 +22,23 @@ def appended(node: cst.CSTNode) -> str:
 
 
 def folded(page: Page, loop: cst.CSTNode, lists: Mapping[str, str]) -> Iterator[Change]:
-    """What is made of the lists later, of what counts alone. Raises NotByRowError for any other use."""
+    """What is made of the lists later, of what counts alone. Raises NotByRowError for any other use,
+    and for any in the loop: what is in the list there is no longer what was chosen."""
     inside = set(below(loop, cst.Name))
     for name, taken in lists.items():
         for use in below(page.function(loop) or loop, cst.Name):
-            if use.value == name and page.values(use) and use not in inside:
-                changes = list(joined(page, use, _FOLDED.format(name, taken)))
+            if use.value == name and not _is_written(page, use):
+                stacked = _FOLDED.format(name, taken)
+                changes = [] if use in inside else list(joined(page, use, stacked))
                 if not changes:
                     raise NotByRowError
                 yield from changes
+
+
+def _is_written(page: Page, name: cst.Name) -> bool:
+    """Whether a name is given a list or the list another element; or is that of something else."""
+    around = page.parent(name)
+    if isinstance(around, cst.Attribute):
+        return around.attr is name or around.attr.value == "append"
+    keyword = isinstance(around, cst.Arg) and around.keyword is name
+    return keyword or isinstance(around, (cst.AssignTarget, cst.AnnAssign))
