@@ -180,3 +180,30 @@ def test_an_error_that_only_some_values_raise_is_seen(tmp_path: Path) -> None:
     job = Job(f"{path}:Net", (), None, True, {})
     found = [catches_sometimes(job.load({path: text}), {str(path)}) for text in texts]
     assert found == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            "return x * max(x[0].tolist())",
+            (
+                "where an input has NaN it computes something else than before, "
+                "by keep-as-tensor with compute-with-torch"
+            ),
+        ),
+        (
+            "y = self.fc(x)\ny = y / math.sqrt(y.var())\nreturn y if y.sum() > 0 else -y",
+            "in training it has other gradients than before: what was a number has one now",
+        ),
+        ("y = self.fc(x)\nreturn y if y.sum() > 0 else -y", ""),
+    ],
+    ids=["else at NaN", "other gradients", "the same"],
+)
+def test_what_is_not_as_it_was_is_told(body: str, told: str, tmp_path: Path) -> None:
+    """Python's max passes over what follows a number and is none, torch's does not."""
+    path = tmp_path / "net.py"
+    path.write_text(source(body), encoding="utf-8")
+    fixed = fix.fix(f"{path}:Net", evaluate=True)
+    assert fixed.plain, fixed.notes
+    assert "; ".join(fixed.notes) == told

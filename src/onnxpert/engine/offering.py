@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from onnxpert.core import deadline
 from onnxpert.core.types import Safety, replace
-from onnxpert.engine.plain import agree, catches_sometimes, refused_by_itself
+from onnxpert.engine.plain import agree, catches_sometimes, learn_alike, refused_by_itself, unlike
 from onnxpert.engine.searching import Search
 from onnxpert.engine.unproven import reasons
 from onnxpert.load.substitutes import substituted
@@ -87,8 +87,25 @@ def proven(search: Search, kept: list[Codemod]) -> Fixed:
         codemods=tuple((each.name, each.about.splitlines()[0]) for each in kept),
         plain=tried.plain,
         consented=tuple(each.name for each in kept if each.safety is not Safety.SAFE),
-        notes=(*left, *tried.warnings()),
+        notes=(*left, *_elsewhere(search, kept), *tried.warnings()),
     )
+
+
+def _elsewhere(search: Search, kept: list[Codemod]) -> Iterator[str]:
+    """At which values, that the code does not look for, something else is computed now; or learnt."""
+    values = _unlike(search, kept)
+    if values:
+        names = [each.name for each in kept if not _unlike(search, search.without(kept, each))]
+        whose = f", by {' with '.join(names)}" if names else ""
+        yield f"where an input has {' or '.join(values)} it computes something else than before{whose}"
+    texts = (search.baseline(kept), search.files(kept))
+    if not learn_alike(*map(search.job.load, texts)):
+        yield "in training it has other gradients than before: what was a number has one now"
+
+
+def _unlike(search: Search, chosen: list[Codemod]) -> list[str]:
+    texts = (search.baseline(chosen), search.files(chosen))
+    return [*unlike(*map(search.job.load, texts))]
 
 
 def _not_offered(

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 from onnxpert.core.flatten import flatten_outputs
+from onnxpert.engine.other_values import EDGES, UNUSUAL, edged, lengthened, redrawn, scaled
 from onnxpert.engine.plain_loops import plain_loops
 from onnxpert.engine.sources import Prepared
 
@@ -24,15 +25,12 @@ Call: TypeAlias = tuple[list[Any], dict[str, Any]]
 
 _SEED = 0
 _FACTORS = (1.0, -1.0, 0.1, 10.0)  # of the example's values: other sides of comparisons
+DRAWN = 12  # other orders of the example's values
 _LONGER = (1, 3)  # by which every dynamic size is, all at once and one by one
 _TAKING = frozenset(
     {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__"}
 )
 DRAWN = 12  # other orders of the example's values
-_FILLED = ("low", "none", "high")
-EDGES = (*_FILLED, "ties")
-UNKNOWN = ("one unknown", "all unknown")  # what is no number
-_ABOVE = 2  # the largest whole number of the example's
 _WEIGHED = (-1.0, 3.0)  # times the weights: other sides of what is asked of results
 
 
@@ -144,6 +142,48 @@ def outcomes(
     return found
 
 
+def unlike(expected: Prepared, actual: Prepared) -> Iterator[str]:
+    """The unusual values of inputs at which the second gives something else than the first."""
+    import torch
+
+    with quiet(), torch.no_grad(), plain_loops():
+        for name, edges in UNUSUAL.items():
+            found = [
+                [_outcome(each, call) for call in _edges(each, edges)]
+                for each in (expected, actual)
+            ]
+            if not _as_before(*found):
+                yield name
+
+
+def learn_alike(expected: Prepared, actual: Prepared) -> bool:
+    """Whether weights have the gradients in the second that they have in the first, if they have any."""
+    one, other = map(_gradients, (expected, actual))
+    return one is None or (other is not None and all(map(_close, one, other)))
+
+
+def _gradients(prepared: Prepared) -> list[Any] | None:
+    """Of the weights at the example, of a mixture of all that the model gives."""
+    import torch
+
+    model = prepared.model
+    weights = model.parameters() if isinstance(model, torch.nn.Module) else ()
+    learning = [each for each in weights if each.requires_grad]
+    with quiet(), torch.enable_grad(), plain_loops(), contextlib.suppress(Exception):
+        given = _outcome(prepared, (_copied(prepared.args), _copied(prepared.kwargs))) or []
+        dice = torch.Generator().manual_seed(_SEED)
+        mixed = [
+            (leaf * torch.randn(leaf.shape, generator=dice).to(leaf)).sum()
+            for leaf in given
+            if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and leaf.requires_grad
+        ]
+        found = torch.autograd.grad(
+            torch.stack(mixed).sum(), learning, allow_unused=True, materialize_grads=True
+        )
+        return list(found)
+    return None  # it has no weights, or cannot be learnt
+
+
 def catches_sometimes(prepared: Prepared, files: Container[str]) -> bool:
     """Whether an error is caught in these files at some values and not at others: a file of the model
     raises none, so that it goes the one way or the other at all of them."""
@@ -238,8 +278,12 @@ def refused_by_itself(prepared: Prepared) -> str:
 
 def agree(expected: Sequence[Sequence[Any] | None], actual: Sequence[Sequence[Any] | None]) -> bool:
     """Whether the second gives what the first does, wherever that gives anything."""
-    if expected[0] is None:
-        return False
+    return expected[0] is not None and _as_before(expected, actual)
+
+
+def _as_before(
+    expected: Sequence[Sequence[Any] | None], actual: Sequence[Sequence[Any] | None]
+) -> bool:
     return all(
         one is None
         or (other is not None and len(one) == len(other) and all(map(_close, one, other)))
@@ -251,8 +295,8 @@ def multiples(prepared: Prepared) -> Iterator[Call]:
     """The example, and multiples of it, which may go through other branches."""
     for factor in _FACTORS:
         yield (
-            [_scaled(each, factor) for each in _copied(prepared.args)],
-            {key: _scaled(each, factor) for key, each in _copied(prepared.kwargs).items()},
+            [scaled(each, factor) for each in _copied(prepared.args)],
+            {key: scaled(each, factor) for key, each in _copied(prepared.kwargs).items()},
         )
 
 
@@ -264,7 +308,7 @@ def _trials(prepared: Prepared) -> Iterator[Call]:
     for chosen in [set(names), *({name} for name in names if len(names) > 1)] if names else []:
         for more in _LONGER:
             for name in given.keys() & named.keys():
-                bound.arguments[name] = _longer(given[name], named[name], chosen, more)
+                bound.arguments[name] = lengthened(given[name], named[name], chosen, more)
             yield list(_copied(bound.args)), _copied(bound.kwargs)
 
 
@@ -275,7 +319,7 @@ def _draws(prepared: Prepared, many: int) -> Iterator[Call]:
 
     for number in range(many):
         dice = torch.Generator().manual_seed(number)
-        drawn = functools.partial(_drawn, dice=dice, near=bool(number % 2))
+        drawn = functools.partial(redrawn, dice=dice, near=bool(number % 2))
         args, kwargs = tree_map(drawn, _copied((list(prepared.args), dict(prepared.kwargs))))
         yield args, kwargs
 
@@ -284,74 +328,9 @@ def _edges(prepared: Prepared, edges: Sequence[str]) -> Iterator[Call]:
     from torch.utils._pytree import tree_map
 
     for each in edges:
-        edge = functools.partial(_edge, edge=each)
+        edge = functools.partial(edged, edge=each)
         args, kwargs = tree_map(edge, _copied((list(prepared.args), dict(prepared.kwargs))))
         yield args, kwargs
-
-
-def _edge(value: Any, edge: str) -> Any:
-    """All alike, so that a mask chooses all or nothing; with ties; or with what is no number."""
-    import torch
-
-    if (
-        not isinstance(value, torch.Tensor)
-        or value.layout is not torch.strided
-        or not value.numel()
-    ):
-        return value
-    floating = value.is_floating_point() or value.is_complex()
-    if edge in _FILLED:
-        ends = (int(value.min()), int(value.max())) if not floating else (-1, 1)
-        return torch.full_like(value, {"low": ends[0], "none": 0, "high": ends[1]}[edge])
-    if not value.is_floating_point():
-        return value
-    if edge == "ties":
-        return value.round()
-    many = 1 if edge == "one unknown" else value.numel()
-    unknown = torch.arange(value.numel(), device=value.device).reshape(value.shape) < many
-    return value.masked_fill(unknown, float("nan"))
-
-
-def _drawn(value: Any, dice: Any, near: bool) -> Any:
-    import torch
-
-    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
-        return value
-    if near and value.numel() and not value.is_floating_point() and not value.is_complex():
-        return _whole_numbers(value, dice)
-    order = torch.randperm(value.numel(), generator=dice).to(value.device)
-    mixed = value.detach().reshape(-1)[order].reshape(value.shape)
-    if not near or not value.is_floating_point() or value.numel() < 2:
-        return mixed
-    spread = torch.randn(value.shape, generator=dice).to(value) * value.detach().std()
-    return mixed + spread
-
-
-def _whole_numbers(value: Any, dice: Any) -> Any:
-    """Some between those that are there and a little above: where there are too large ones, a model refuses."""
-    import torch
-
-    is_truth = value.dtype is torch.bool
-    low, high = (0, 1) if is_truth else (min(0, int(value.min())), int(value.max()) + _ABOVE)
-    return torch.randint(low, high + 1, value.shape, generator=dice).to(value)
-
-
-def _longer(value: Any, axes: Mapping[int, str], chosen: set[str], more: int) -> Any:
-    """A tensor that begins anew where it ends, so that no value is one that was not there."""
-    import torch
-
-    for axis, name in axes.items():
-        if name in chosen and isinstance(value, torch.Tensor):
-            many = value.shape[axis]
-            value = value.index_select(axis, torch.arange(many + more) % many)
-    return value
-
-
-def _scaled(value: Any, factor: float) -> Any:
-    import torch
-
-    floating = isinstance(value, torch.Tensor) and value.is_floating_point()
-    return value * factor if floating else value
 
 
 def _close(one: Any, other: Any) -> bool:

@@ -13,10 +13,9 @@ from typing import Any
 from onnxpert.core import deadline
 from onnxpert.core.types import Request, Verdict, replace
 from onnxpert.engine import pipeline
+from onnxpert.engine.other_values import EDGES, UNKNOWN
 from onnxpert.engine.plain import (
     DRAWN,
-    EDGES,
-    UNKNOWN,
     multiples,
     open_axes,
     outcomes,
