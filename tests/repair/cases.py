@@ -585,6 +585,13 @@ CASES: dict[str, list[tuple[str, str]]] = {
             "m = x.mean(0)\nreturn x[:, sorted(range(8), key=lambda i: m[i], reverse=True)]",
             "x[:, m.argsort(stable=True, descending=True)]",
         ),
+        (
+            (
+                "m, n = x.mean(0).round(), x.sum(0)\n"
+                "order = sorted(range(8), key=lambda i: (m[i], n[i]), reverse=True)\nreturn x[:, order]"
+            ),
+            "m[places].argsort(stable=True, descending=True)",
+        ),
         ("m = x.mean(0)\nreturn x[:, max(range(8), key=lambda i: m[i])]", "x[:, m.argmax(0)]"),
         (
             "return x * any(v > 0 for v in x.mean(1))",

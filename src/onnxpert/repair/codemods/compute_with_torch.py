@@ -10,7 +10,7 @@ import libcst as cst
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
 from onnxpert.repair.source.counting import NotByRowError
-from onnxpert.repair.source.page import Page, given
+from onnxpert.repair.source.page import Page, elements, given
 from onnxpert.repair.source.turn import Turn
 
 _OF_ONE = {
@@ -64,13 +64,26 @@ def _by_key(
     """The first, the last or all of `range(many)`, in the order of the key of each."""
     key, name = words.get("key"), page.name(node.func)
     counted = isinstance(places, cst.Call) and page.name(places.func) == "range"
-    if not counted or not isinstance(key, cst.Lambda) or not page.is_tensor(key.body):
+    if not counted or not isinstance(key, cst.Lambda):
+        return
+    parts = elements(key.body) or [key.body]
+    counted_last = page.code(parts[-1]) == page.code(key.params.params[0].name)
+    if len(parts) > 1 and counted_last and "reverse" not in words:
+        parts.pop()  # what is equal stays in its order
+    if not all(map(page.is_tensor, parts)) or (len(parts) > 1 and name != "sorted"):
         return
     falling = f", descending={page.code(words['reverse'])}" if "reverse" in words else ""
+    said = _BY_KEY[name].replace(")", f"{falling})")
     with contextlib.suppress(NotByRowError):
-        keys = Turn(page, key.params, places).mapped(key.body)
-        said = _BY_KEY[name].replace(")", f"{falling})")
-        yield node, page.expression(said, page.expression(keys))
+        turn = Turn(page, key.params, places)
+        *rest, last = (page.expression(turn.mapped(each)) for each in parts)
+        # By the last key first: a stable sort by one before leaves those that are equal in this order.
+        order, kept = page.expression(said, last), page.fresh(node, "places")
+        for each in reversed(rest):
+            inner = page.expression(f"{{}}[{kept}]", each)
+            within = page.expression(said, inner)
+            order = page.expression(f"({kept} := {{}})[{{}}]", order, within)
+        yield node, order
 
 
 def _of_rows(page: Page, node: cst.Call, made: cst.BaseComp, name: str) -> Iterator[Change]:
