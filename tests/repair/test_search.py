@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from onnxpert.core import deadline
-from onnxpert.engine import fix
+from onnxpert.engine import fix, offering
 from onnxpert.engine.plain import agree, catches_sometimes, outcomes
 from onnxpert.engine.trying import Job
 
@@ -194,7 +194,7 @@ def test_an_error_that_only_some_values_raise_is_seen(tmp_path: Path) -> None:
         ),
         (
             "y = self.fc(x)\ny = y / math.sqrt(y.var())\nreturn y if y.sum() > 0 else -y",
-            "in training it has other gradients than before: what was a number has one now",
+            offering._LEARNS,
         ),
         ("y = self.fc(x)\nreturn y if y.sum() > 0 else -y", ""),
     ],

@@ -22,6 +22,10 @@ _UNAIDED = "no codemod makes onnxpert follow it"
 _CAUGHT = "an error is caught at some values, which no file does"
 _LONG = "an export takes too long"
 _UNLIKE = "the model does not run as before"
+_LEARNS = (
+    "in training its weights get other gradients than before: "
+    "what was a number has one now, and the side of a choice that is not taken"
+)
 _ELSE = f"{_UNLIKE}: it computes something else at other values"
 
 
@@ -100,7 +104,7 @@ def _elsewhere(search: Search, kept: list[Codemod]) -> Iterator[str]:
         yield f"where an input has {' or '.join(values)} it computes something else than before{whose}"
     texts = (search.baseline(kept), search.files(kept))
     if not learn_alike(*map(search.job.load, texts)):
-        yield "in training it has other gradients than before: what was a number has one now"
+        yield _LEARNS
 
 
 def _unlike(search: Search, chosen: list[Codemod]) -> list[str]:
