@@ -109,3 +109,26 @@ def test_distances_of_few_and_of_many(tmp_path: Path) -> None:
     example = (torch.randn(3, 4), torch.randn(5, 4))
     onnxpert.export(Measures().eval(), example, path, dynamic_shapes=({0: "n"}, {0: "m"}))
     assert ranges(path) == {"n": "1..", "m": "1.."}
+
+
+class Squares(nn.Module):
+    """What the first side asks of one size, where both are one, is nothing to the other."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        height, width = x.shape
+        places = x.sum() + torch.zeros((height // 4) * (width // 4) + 1)
+        if places.shape[0] == 17 and height == width:
+            return places + torch.ones(17)
+        return places * 2
+
+
+def test_what_one_side_assumes_is_no_range(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnxpert.export(Squares(), (torch.randn(16, 24),), path, dynamic_shapes=({0: "h", 1: "w"},))
+    assert ranges(path) == {"h": "1..", "w": "1.."}
+
+
+def test_an_end_that_only_the_file_has_is_not_told_as_the_models() -> None:
+    given = (torch.randn(3, 4), torch.randn(5, 4))
+    report = onnxpert.diagnose(torch.cdist, given, dynamic_shapes="auto")
+    assert not any("and so does the file" in found.message for found in report.findings)

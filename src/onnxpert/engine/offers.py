@@ -181,20 +181,23 @@ def bounds(
             known = (symbol.bounded_at, *places)
             place = next((place for place in known if place is not None), None)
             bounded = replace(symbol, lower=lower, upper=upper)
-            yield Bounded(bounded, place, narrow=symbol.name in beyond)
+            more = symbol.name in beyond
+            offered = more and not any(spec.asked for spec in asked)
+            yield Bounded(bounded, place, offered=offered, narrow=more and not offered)
         elif any(not spec.asked and (spec.lower or spec.upper) for spec in asked):
             yield Bounded(symbol, None, offered=True)
 
 
 def taken_beyond(loaded: Loaded, lowered: Lowered, verified: Verified) -> frozenset[str]:
-    """The sizes, asked for, that the model was seen to take beyond what the file allows.
+    """The sizes that the model was seen to take beyond what the file allows; of those that were only
+    offered, beyond the largest.
 
     A size of 1 is no such thing unless there are branches: much takes it that was not made for it."""
     found = set()
     for symbol in lowered.symbols:
-        if not any(spec.asked for spec in specs_of(loaded, symbol.sources)):
-            continue
+        asked = any(spec.asked for spec in specs_of(loaded, symbol.sources))
         least = symbol.lower if verified.branches else min(symbol.lower, 1)
+        least = least if asked else 0
         most = math.inf if symbol.upper is None else symbol.upper
         tried = [row.sizes.get(symbol.name) for row in verified.rows if row.verdict in _COMPARED]
         if any(size is not None and not least <= size <= most for size in tried):

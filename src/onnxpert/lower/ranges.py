@@ -21,8 +21,11 @@ def conditions(captured: Captured, environment: Any) -> tuple[Condition, ...]:
     found = [(one.condition, one.location) for one in captured.preconditions]
     found = [(expr, place) for expr, place in found if expr is not None]
     decided = {branch.condition for branch in captured.branches}  # the file has both sides of it
+    elsewhere = getattr(environment, "met_at", {})  # assumed on a way that other sizes take
     for raw, guard in zip(environment.guards, captured.guards, strict=False):
         if not isinstance(raw.expr, sympy.Eq) or not raw.expr.atoms(sympy.Function):
+            continue
+        if raw.expr in elsewhere:
             continue
         if decided.isdisjoint({str(raw.expr), str(sympy.Not(raw.expr))}):
             found.append((raw.expr, guard.location))
