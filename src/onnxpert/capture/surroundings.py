@@ -24,6 +24,7 @@ from onnxpert.capture.open_sizes.listed import OpenLists
 from onnxpert.capture.open_sizes.long_sums import sums_kept_short
 from onnxpert.capture.open_sizes.packed import open_lengths
 from onnxpert.capture.open_sizes.quotients import divided_at_once
+from onnxpert.capture.open_sizes.scaling import OpenFactors
 from onnxpert.capture.open_sizes.scanning import scans_in_order
 from onnxpert.capture.open_sizes.signals import OpenSignals
 from onnxpert.capture.open_sizes.spacing import OpenSteps
@@ -126,6 +127,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(Cloned())
         stack.enter_context(FullWindows())
         stack.enter_context(AdaptiveWindows())
+        stack.enter_context(OpenFactors())
         stack.enter_context(OpenLists())
         stack.enter_context(OpenIndices())
         stack.enter_context(DataAttribute(recorder))
