@@ -109,6 +109,8 @@ def test_distances_of_few_and_of_many(tmp_path: Path) -> None:
     example = (torch.randn(3, 4), torch.randn(5, 4))
     onnxpert.export(Measures().eval(), example, path, dynamic_shapes=({0: "n"}, {0: "m"}))
     assert ranges(path) == {"n": "1..", "m": "1.."}
+    onnxpert.export(Measures().eval(), example, path, dynamic_shapes="auto")
+    assert set(ranges(path).values()) == {"1.."}
 
 
 class Squares(nn.Module):
@@ -129,6 +131,7 @@ def test_what_one_side_assumes_is_no_range(tmp_path: Path) -> None:
 
 
 def test_an_end_that_only_the_file_has_is_not_told_as_the_models() -> None:
-    given = (torch.randn(3, 4), torch.randn(5, 4))
+    given = (torch.randn(3, 4), torch.randn(2, 5, 4))  # torch asks whether there are more than 25
     report = onnxpert.diagnose(torch.cdist, given, dynamic_shapes="auto")
+    assert any("the model may take more" in found.message for found in report.findings)
     assert not any("and so does the file" in found.message for found in report.findings)

@@ -60,9 +60,10 @@ def _distances(x1: Tensor, x2: Tensor, *_: Any) -> Any:
     """torch's own asks whether there are more than 25 of them, for the sake of a kernel."""
     if not _varies(x1, x2) or x1.dim() != x2.dim() or x1.dim() < 2 or x1.dtype != x2.dtype:
         return NotImplemented
-    alike = [*zip(x1.shape[:-2], x2.shape[:-2], strict=True), (x1.shape[-1], x2.shape[-1])]
-    if any(str(one) != str(other) for one, other in alike):
+    around = zip(x1.shape[:-2], x2.shape[:-2], strict=True)
+    if any(str(one) != str(other) for one, other in around):
         return NotImplemented
+    torch._check(x1.shape[-1] == x2.shape[-1])  # type: ignore[no-untyped-call]
     return x1.new_empty((*x1.shape[:-1], x2.shape[-2]))
 
 

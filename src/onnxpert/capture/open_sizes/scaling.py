@@ -34,7 +34,7 @@ class OpenFactors(TorchFunctionMode):
     ) -> Any:
         given = kwargs or {}
         if func is functional.interpolate and args and isinstance(args[0], Tensor):
-            asked = dict(zip(_NAMES, _DEFAULTS, strict=True))
+            asked: dict[str, Any] = dict(zip(_NAMES, _DEFAULTS, strict=True))
             asked |= dict(zip(_NAMES, args[1:], strict=False)) | given
             found = _scaled(args[0], **asked)
             if found is not None:
