@@ -8,11 +8,12 @@ import numpy
 import torch
 
 from onnxpert.capture.answering import answered
+from onnxpert.core.effort import Effort
 
 
 def test_what_came_out_is_kept_whatever_becomes_of_it() -> None:
     x = torch.ones(2)
-    found = answered(lambda: (x, 3), {torch.float32})
+    found = answered(lambda: (x, 3), {torch.float32}, Effort())
     x.zero_()
     assert found is not None
     assert found.outputs[0].tolist() == [1, 1]
@@ -21,11 +22,11 @@ def test_what_came_out_is_kept_whatever_becomes_of_it() -> None:
 
 
 def test_chance_has_no_hand_in_it() -> None:
-    assert answered(lambda: (torch.rand(2),), set()) is None
-    assert answered(lambda: (random.random(),), set()) is None
-    assert answered(lambda: (float(numpy.random.rand()),), set()) is None
+    assert answered(lambda: (torch.rand(2),), set(), Effort()) is None
+    assert answered(lambda: (random.random(),), set(), Effort()) is None
+    assert answered(lambda: (float(numpy.random.rand()),), set(), Effort()) is None
 
 
 def test_of_plain_tensors_only() -> None:
-    assert answered(lambda: (torch.ones(2).to_sparse(),), set()) is None
-    assert answered(lambda: (torch.ones(2, device="meta"),), set()) is None
+    assert answered(lambda: (torch.ones(2).to_sparse(),), set(), Effort()) is None
+    assert answered(lambda: (torch.ones(2, device="meta"),), set(), Effort()) is None

@@ -132,6 +132,17 @@ def test_a_failure_that_leads_to_another_file_is_looked_into_once(
     assert not {"Settling [1, 4]", "Tremor [1, 4]"} & set(calls)
 
 
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_failure_that_leads_to_another_file_is_enough_elsewhere(
+    load: Any, doubled: Path, calls: list[str], is_replaced: bool
+) -> None:
+    loaded = load(Bent(), x=torch.randn(2, 4))
+    verified = verify(loaded, doubled, ORT, sizes=[{"batch": 5}], replaced_at=lambda _: is_replaced)
+    cases = [row.case for row in verified.rows]
+    assert {"batch=5", "batch=3", "batch=1"} <= set(cases)
+    assert ("batch=7" in cases) is not is_replaced  # all sizes larger at once
+
+
 def test_a_failure_is_not_explained_where_another_file_is_found_sooner(
     load: Any, doubled: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

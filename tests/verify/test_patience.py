@@ -97,3 +97,24 @@ def test_each_side_meets_the_sizes_of_the_other_on_a_slow_machine_too(
     report = onnxpert.export(Sided().eval(), (x,), tmp_path / "m.onnx", dynamic_shapes=dims)
     cases = {row.case for row in report.verified}
     assert {f"values x 0.01, n={size}" for size in (1, 8, 9)} <= cases
+
+
+class Joined(nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x.mean(0) + (y.sum(0) if y.shape[0] > 3 else y.mean(0))
+
+
+def test_as_many_sizes_are_tried_on_a_slow_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tried(seconds: float) -> list[str]:
+        ticks = itertools.count()
+        clock = SimpleNamespace(thread_time=lambda: next(ticks) * seconds)
+        monkeypatch.setattr(reference, "time", clock)
+        given, dims = (torch.ones(5, 2), torch.ones(6, 2)), {"x": {0: "n"}, "y": {0: "m"}}
+        report = onnxpert.export(Joined().eval(), given, tmp_path / "m.onnx", dynamic_shapes=dims)
+        return [row.case for row in report.verified]
+
+    quick = tried(1e-5)
+    assert len([name for name in quick if "n=" in name and "m=" in name]) > 4
+    assert tried(1.0) == quick

@@ -10,20 +10,23 @@ from typing import Any
 import numpy
 import torch
 
+from onnxpert.core.effort import Effort
 from onnxpert.core.types import Answer
 
 _NUMBERS = (bool, int, float, complex)
 
 
-def answered(call: Callable[[], tuple[Any, ...]], formats: Set[torch.dtype]) -> Answer | None:
+def answered(
+    call: Callable[[], tuple[Any, ...]], formats: Set[torch.dtype], effort: Effort
+) -> Answer | None:
     """None where chance had a hand in it, or where it is not of plain tensors of this machine's own.
 
-    `formats` is what the call fills."""
+    `formats` and `effort` are what the call fills."""
     before = _dice()
     outputs = call()
     if _dice() != before or not all(map(_is_plain, outputs)):
         return None
-    return Answer(tuple(map(_copied, outputs)), frozenset(formats))
+    return Answer(tuple(map(_copied, outputs)), frozenset(formats), effort.seconds)
 
 
 def _dice() -> tuple[Any, ...]:

@@ -37,6 +37,7 @@ from onnxpert.capture.unwritten import Unwritten, tensors
 from onnxpert.core.belongings import held_tensors
 from onnxpert.core.bodies import FunctionCall, is_custom, qualified
 from onnxpert.core.calls import calls
+from onnxpert.core.effort import Effort
 from onnxpert.core.number_formats import formats
 from onnxpert.core.rarities import is_rare
 from onnxpert.core.source import Owner, location, ownership
@@ -175,7 +176,7 @@ def _watched(loaded: Loaded, whole: Collection[Any]) -> Sights:
         stack.enter_context(Unwritten(module))
         stack.enter_context(_Dispatched(sights))
         flat, caching = Flat(loaded), Caching(module)
-        sights.answer = answered(lambda: flat(*values), sights.formats)
+        sights.answer = answered(lambda: flat(*values), sights.formats, sights.effort)
         sights.others += _objects(loaded, flat.classes)
         keeps = caching.called() or bool(deeds.assigned)
         if keeps or any(one.sight is Sight.WRITE for one in sights.others):
@@ -202,6 +203,7 @@ class Sights:
         self.cached: frozenset[str] = frozenset()  # ... what is made of sizes, and kept
         self.answer: Answer | None = None
         self.formats: set[torch.dtype] = set()  # floating ones
+        self.effort = Effort()
         self.sizes = OpenSizes()
         self.modules = [""]  # which part of the model is running
         self.inside = 0  # in how many operators of somebody's own
@@ -348,6 +350,7 @@ class _Calls(TorchFunctionMode):
             self._sights.note(Sight.GRADIENT, func.__name__)
         result = func(*args, **(kwargs or {}))
         self._sights.formats.update(formats(func, result))
+        self._sights.effort.note((args, tuple((kwargs or {}).values())), result)
         return result
 
 

@@ -127,13 +127,31 @@ def is_doubtful(
     captured: object, loaded: Loaded, lowered: Lowered, sizes: Mapping[str, int]
 ) -> bool:
     """Whether a failure at these sizes would have an assumption doubted, whatever explains it."""
-    example = {symbol.name: symbol.example for symbol in lowered.symbols}
     beyond = [
         Crossed(boundary, Row("", "", sizes, Verdict.FAIL), boundary.guard.expr)
+        for boundary in _broken_at(lowered, sizes)
+    ]
+    return bool(doubted(captured, loaded, lowered, beyond))
+
+
+def is_read_by_lines(loaded: Loaded, lowered: Lowered, sizes: Mapping[str, int]) -> bool:
+    """Whether a failure at these sizes would have the lines of the model written down."""
+    beyond = _broken_at(lowered, sizes)
+    return (
+        not loaded.as_written
+        and any(beyond)
+        and all(asked_for(loaded, lowered, one) or is_own(one) for one in beyond)
+    )
+
+
+def _broken_at(lowered: Lowered, sizes: Mapping[str, int]) -> list[Boundary]:
+    """What is assumed and does not hold at these sizes, but at the example's."""
+    example = {symbol.name: symbol.example for symbol in lowered.symbols}
+    return [
+        boundary
         for boundary in lowered.boundaries
         if broken(boundary, sizes) and not broken(boundary, example)
     ]
-    return bool(doubted(captured, loaded, lowered, beyond))
 
 
 def narrowed(loaded: Loaded, lowered: Lowered, boundary: Boundary) -> Loaded:

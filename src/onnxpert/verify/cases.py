@@ -24,8 +24,7 @@ _FAR_SECONDS = 2.0
 _FAR_SQUARE_SECONDS = 16.0  # where all that is there attends to all
 _TIMES = 3
 _LARGER_SECONDS = 0.1
-# Far enough from what most models take for a busy machine not to try fewer.
-_QUICK_SECONDS = 0.05
+_QUICK_SECONDS = 0.08
 _SLOW_SECONDS = 1.0
 _MIXTURES = 6
 _FEWER_MIXTURES = 2
@@ -79,7 +78,7 @@ def _ways(inputs: Inputs, change: Mapping[str, int]) -> list[dict[str, int]]:
     return [dict(change), together] if together != change else [dict(change)]
 
 
-def far(inputs: Inputs, name: str, seconds: float) -> Wish | None:
+def far(inputs: Inputs, name: str, effort: float) -> Wish | None:
     """A size a good deal larger, by what the example takes: a block of 128 has a second one there."""
     example = inputs.example.get(name)
     if example is None:
@@ -88,15 +87,15 @@ def far(inputs: Inputs, name: str, seconds: float) -> Wish | None:
         size
         for size in _FAR
         if size > example
-        and seconds * size / max(example, 1) <= _FAR_SECONDS
-        and seconds * (size / max(example, 1)) ** 2 <= _FAR_SQUARE_SECONDS
+        and effort * size / max(example, 1) <= _FAR_SECONDS
+        and effort * (size / max(example, 1)) ** 2 <= _FAR_SQUARE_SECONDS
         and _asked(inputs, name, size)
     ]
     ways = [way for size in sizes for way in _ways(inputs, {name: size})]
     return _resized(inputs, ways) if ways else None
 
 
-def larger(inputs: Inputs, seconds: float) -> Wish | None:
+def larger(inputs: Inputs, effort: float) -> Wish | None:
     """All sizes a good deal larger at once, where that takes no time: a size that is frozen, or a
     question that only small ones answer as the example does, shows itself."""
     ladders = [_Ladder(name, inputs) for name in inputs.example]
@@ -111,20 +110,20 @@ def larger(inputs: Inputs, seconds: float) -> Wish | None:
             apart[ladder.name] = size
         if ladder.allows(_TIMES * example):
             scaled[ladder.name] = _TIMES * example
-    effort = math.prod(size / max(inputs.example[name], 1) for name, size in apart.items())
+    growth = math.prod(size / max(inputs.example[name], 1) for name, size in apart.items())
     ways = [change for change in (apart, scaled) if change]
-    return _resized(inputs, ways) if ways and effort * seconds <= _LARGER_SECONDS else None
+    return _resized(inputs, ways) if ways and growth * effort <= _LARGER_SECONDS else None
 
 
-def mixed(inputs: Inputs, seconds: float) -> Iterator[Wish]:
+def mixed(inputs: Inputs, effort: float) -> Iterator[Wish]:
     """Sizes drawn for all symbols at once, fewer for a slow model: what one assumes on a side that another
     decides shows itself nowhere else."""
     ladders = [_Ladder(name, inputs) for name in inputs.example]
     varying = [ladder for ladder in ladders if ladder.larger or ladder.smaller]
-    if len(varying) < _FEWEST_MIXED or seconds > _SLOW_SECONDS:
+    if len(varying) < _FEWEST_MIXED or effort > _SLOW_SECONDS:
         return
     chance = random.Random(0)
-    for _ in range(_MIXTURES if seconds <= _QUICK_SECONDS else _FEWER_MIXTURES):
+    for _ in range(_MIXTURES if effort <= _QUICK_SECONDS else _FEWER_MIXTURES):
         yield _resized(inputs, [{ladder.name: ladder.drawn(chance) for ladder in varying}])
 
 
@@ -154,11 +153,11 @@ def remade(name: str, sizes: Mapping[str, int]) -> Case:
     return Case(name, sizes, values.get(plain, resized))
 
 
-def elsewhere(inputs: Inputs, case: Case, seconds: float) -> Iterator[Wish]:
+def elsewhere(inputs: Inputs, case: Case, effort: float) -> Iterator[Wish]:
     """The values of a case at sizes a good deal larger, and at the smallest: a side of a branch that
     is right at one size may have kept it."""
     ladders = [_Ladder(name, inputs) for name in inputs.example]
-    large = [_larger(inputs, ladder, seconds) for ladder in ladders]
+    large = [_larger(inputs, ladder, effort) for ladder in ladders]
     small = [{ladder.name: ladder.smaller[0]} for ladder in ladders if ladder.smaller]
     for changes in (large, small):
         together = {name: size for change in changes for name, size in change.items()}
@@ -182,10 +181,10 @@ def small(inputs: Inputs) -> Iterator[Mapping[str, int]]:
             yield sizes
 
 
-def _larger(inputs: Inputs, ladder: _Ladder, seconds: float) -> dict[str, int]:
+def _larger(inputs: Inputs, ladder: _Ladder, effort: float) -> dict[str, int]:
     example = inputs.example[ladder.name]
     threefold = next(_primes_above(_TIMES * example))
-    slow = seconds * threefold / max(example, 1) > _FAR_SECONDS
+    slow = effort * threefold / max(example, 1) > _FAR_SECONDS
     sizes = ladder.larger if slow or not ladder.allows(threefold) else (threefold,)
     return {ladder.name: sizes[0]} if sizes else {}
 

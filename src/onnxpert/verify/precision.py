@@ -1,4 +1,4 @@
-"""The coarsest number format a model computes in, seen by watching it run."""
+"""The coarsest number format a model computes in, and how much it computes, seen by watching it run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from onnxpert.core.effort import Effort
 from onnxpert.core.number_formats import formats
 from onnxpert.core.tolerance import tolerance
 
@@ -19,6 +20,7 @@ class Watch(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.seen: set[torch.dtype] = set()
+        self.effort = Effort()
 
     def __torch_function__(
         self,
@@ -29,6 +31,7 @@ class Watch(TorchFunctionMode):
     ) -> Any:
         result = func(*args, **(kwargs or {}))
         self.seen.update(formats(func, result))
+        self.effort.note((args, tuple((kwargs or {}).values())), result)
         return result
 
 

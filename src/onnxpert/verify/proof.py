@@ -152,12 +152,11 @@ class _Proof:
         leaves = self.inputs.build(first, self.seed)
         try:
             character = self.reference.examine(leaves, self.answer)
-            took = character.seconds
             if self.sides is not None:  # it may loop for as long as the data say
-                self.reference.patience = self.sides.patience(first, took)
+                self.reference.patience = self.sides.patience(first, character.seconds)
         except RefusedError as refusal:
             return Verified((_refused(first, str(refusal)),))
-        distant = [cases.far(self.inputs, name, took) for name in self.far]
+        distant = [cases.far(self.inputs, name, character.effort) for name in self.far]
         self.wanted += tuple(wish for wish in distant if wish is not None)
         character = self._chance(character, leaves, character.outputs)
         self.explanations.half = character.computed_in in HALVES
@@ -229,7 +228,7 @@ class _Proof:
         if self.sides is not None:
             tried = (cases.example(self.inputs), *(wish.ways[0] for wish in self.wanted))
             beside += tuple(self.sides.here(tried))
-        slow = character.seconds > _LONG_SECONDS  # then what another file replaces is not run on
+        slow = character.effort > _LONG_SECONDS  # then what another file replaces is not run on
         replaced = False
         for wish in (*beside, *usual):
             is_over = slow and self.explanations.is_over and wish not in beside
@@ -237,10 +236,17 @@ class _Proof:
             if replaced or tally.is_enough(len(beside)):
                 break
             rows += self._shown(wish, tally)
-        for wish in () if replaced else self._wishes_elsewhere(character.seconds):
+        replaced = replaced or any(map(self._leads_on, rows))
+        for wish in () if replaced else self._wishes_elsewhere(character.effort):
             rows += self._shown(wish, tally)
         done = tally.compared  # perhaps for another wish, that is always shown
         return [row for row in rows if row.verdict is not Verdict.SKIPPED or row.case not in done]
+
+    def _leads_on(self, row: Row) -> bool:
+        """Whether a failure has the model captured again, and the next file is tried everywhere."""
+        replaced_at = self.explanations.replaced_at
+        failed = row.verdict is Verdict.FAIL and not row.other_rank
+        return failed and replaced_at is not None and replaced_at(row.sizes)
 
     def _are_to_be_one(self, rows: Sequence[Row]) -> bool:
         failed = [row.sizes for row in rows if row.verdict is Verdict.FAIL]
@@ -294,18 +300,18 @@ class _Proof:
         calls = ((example, leaves, outputs), (leaves, example, character.outputs))
         self.remembers = any(self.reference.remembers(*call) for call in calls)
 
-    def _wishes_elsewhere(self, took: float) -> Iterator[cases.Wish]:
+    def _wishes_elsewhere(self, effort: float) -> Iterator[cases.Wish]:
         """All sizes larger; of branches the same sides there."""
         if self.allowance.is_spent:
             return
         if self.sides is not None and self.sides.branching:
-            yield from self.sides.elsewhere(took)
+            yield from self.sides.elsewhere(effort)
         else:
-            larger = cases.larger(self.inputs, took)
+            larger = cases.larger(self.inputs, effort)
             if larger is not None:
                 yield larger
         if self.wanted or self.sides is not None:  # something is assumed, or decided, by sizes
-            yield from cases.mixed(self.inputs, took)
+            yield from cases.mixed(self.inputs, effort)
 
     def _has_tamer_values(self, case: Case) -> bool:
         """Whether the next way is of the same sizes: then it may be the doing of the values."""

@@ -35,6 +35,7 @@ Output: TypeAlias = Any  # a tensor, or a Python number
 _SPREAD = 0x9E3779B97F4A7C15  # neighbouring seeds draw alike
 CHANCES = 12
 FEWEST_CHANCES = 3
+_FAR_MORE = 30  # times what is counted, for a slow machine too
 
 
 class RefusedError(Exception):
@@ -50,6 +51,7 @@ class Character:
     stateful: bool
     computed_in: str  # the coarsest dtype, "" when it could not be seen
     seconds: float  # that one call takes
+    effort: float  # the same by what it computes, which every machine counts alike
     changed: bool = False  # it is not what it was after a call
     unseeded: bool = False  # neither the seed nor what it was brings an answer back
 
@@ -170,7 +172,8 @@ class Reference:
             changed = bool(self._state.changed())
             if seen is not None and not changed and self._is(first, seen.outputs):
                 computed_in = coarsest(seen.formats or self._dtypes())
-                return Character(first, False, False, computed_in, took)
+                effort = _effort(seen.effort, took)
+                return Character(first, False, False, computed_in, took, effort)
             # The same question in a row: a counter, a cache or a running mean shows here.
             stateful = changed and not self._same(first, self._outputs(leaves, self._seed))
             self._state.restore()
@@ -191,7 +194,8 @@ class Reference:
         finally:
             self._state.restore()
         computed_in = coarsest(watch.seen or self._dtypes())
-        return Character(first, varies, stateful, computed_in, took, changed, unseeded)
+        effort = _effort(watch.effort.seconds, took)
+        return Character(first, varies, stateful, computed_in, took, effort, changed, unseeded)
 
     def remembers(
         self, before: Sequence[Any], leaves: Sequence[Any], alone: tuple[Output, ...]
@@ -294,6 +298,11 @@ class Reference:
 
 def _kinds(outputs: tuple[Output, ...]) -> list[Any]:
     return [getattr(output, "dtype", None) for output in outputs]
+
+
+def _effort(counted: float, took: float) -> float:
+    """By the clock only where that is far more: of what is not torch's nothing is counted."""
+    return max(counted, took / _FAR_MORE)
 
 
 def _seed_of(first: int, turn: int) -> int:

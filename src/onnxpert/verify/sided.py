@@ -84,12 +84,12 @@ class SidedCases:
         self._noted |= {case.name for case in self._turned}
         return [cases.Wish((case,)) for case in self._turned]
 
-    def elsewhere(self, took: float) -> Iterator[cases.Wish]:
+    def elsewhere(self, effort: float) -> Iterator[cases.Wish]:
         """The same sides at other sizes: they may have kept the example's."""
         example = self.inputs.example
         turned = [case for case in self._turned if case.sizes == example][:_MOST_TURNED]
         for case in (cases.example(self.inputs), *turned):
-            large, small = cases.elsewhere(self.inputs, case, took)
+            large, small = cases.elsewhere(self.inputs, case, effort)
             yield large
             if not self.sides.all_elsewhere:
                 yield small

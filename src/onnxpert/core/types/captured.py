@@ -107,10 +107,11 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call of the model itself gave, and the floating dtypes in which it computed."""
+    """What a call of the model itself gave, the floating dtypes in which it computed, and how much."""
 
     outputs: tuple[Any, ...]
     formats: frozenset[Any]
+    effort: float = 0.0  # seconds of a usual processor, as its calls tell
 
 
 @dataclass(frozen=True, slots=True)
