@@ -157,10 +157,10 @@ def caught_around(place: Location) -> frozenset[str]:
 _TELLING = frozenset({"print", "debug", "info", "warning", "error", "log", "write"})
 
 
-def sorts(place: Location) -> bool:
+def sorts(place: Location | None) -> bool:
     """Whether a list is put in order at a place, which asks as many questions as it has to."""
-    tree = tree_of(place.file)
-    found = _expression(tree, place) if tree is not None else None
+    tree = tree_of(place.file) if place is not None else None
+    found = _expression(tree, place) if tree is not None and place is not None else None
     return isinstance(found, ast.Call) and _called(found.func) in ("sorted", "sort")
 
 

@@ -1,5 +1,8 @@
 """How far the paths of a model are followed."""
 
+import statistics
+from typing import Any
+
 import pytest
 import torch
 
@@ -7,7 +10,7 @@ import onnxpert
 from onnxpert.capture import capture
 from onnxpert.capture.forking import explorer, runs
 from onnxpert.capture.strategies.recorded import Walker
-from onnxpert.core.types import Captured, Loaded, Request
+from onnxpert.core.types import Captured, CaptureFailed, Loaded, Request
 from onnxpert.load import load
 
 
@@ -71,3 +74,43 @@ def test_many_questions_about_sizes_are_read_off_the_lines_where_runs_take_long(
         monkeypatch.setattr(explorer, "_MANY_CALLS", many)
         assert isinstance(capture(loaded), Captured)  # in the end, question by question
         assert len(read) == times
+
+
+class Twelfth(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * statistics.median(x.tolist())
+
+
+class Climbs(torch.nn.Module):
+    """From each turn of the first row's loop on, the second row's may have as many."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        chosen = []
+        for row in x:
+            left, kept = row, [row[0]]
+            while left.numel() > 0:
+                kept.append(left[0])
+                left = left[left > left[0]]
+            if kept[-1] < 0:
+                continue
+            chosen.append(torch.stack(kept))
+        return max(chosen, key=lambda each: each.sum().item())
+
+
+@pytest.mark.parametrize(
+    ("model", "x"), [(Twelfth(), torch.randn(12)), (Climbs(), torch.rand(2, 5))]
+)
+def test_ways_that_multiply_are_given_up_early(
+    model: torch.nn.Module, x: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They took all the runs that there may be."""
+    made: list[object] = []
+    plain = runs.Runs._new
+
+    def counted(self: runs.Runs, *given: Any) -> Any:
+        made.append(given)
+        return plain(self, *given)
+
+    monkeypatch.setattr(runs.Runs, "_new", counted)
+    assert isinstance(capture(load(Request(model.eval(), (x,)))), CaptureFailed)
+    assert len(made) < 16

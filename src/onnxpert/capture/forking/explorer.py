@@ -39,6 +39,7 @@ from onnxpert.core.types import Captured, Loaded, Precondition, replace
 
 logger = logging.getLogger(__name__)
 _MOST_TURNS = 12
+_SOME_TURNS = 8  # of two loops: more ways than are followed
 _MANY_QUESTIONS = 4  # of one run's, about data
 _MANY_ABOUT_SIZES = 8
 _MANY_WAYS = 4  # by sizes that have nothing to do with each other
@@ -191,6 +192,25 @@ class Explorer:
         if asked.in_while and same > _MOST_TURNS:
             raise TooManyPathsError(self.runs.places())
 
+    def _check_exits(self, one: _Side, two: _Side) -> None:
+        """A loop that neither rolls nor comes together again leads on from each of its turns; where
+        it is gone through once more behind that, each of those ways has as many."""
+        run, number, question = one.run, one.number - 1, one.question.question
+        staying = [side for side in (one, two) if _is_asked_again(side)]
+        if len(staying) != 1:
+            return
+        go = staying[0].question.question.answer
+        rest = [asked.question for asked in run.asked[number:]]
+        same = [each for each in rest if each.in_while and each.frames[-1] == question.frames[-1]]
+        if sum(each.answer is not go for each in same) < 2:
+            return
+        plan = (*run.answers(0, number), *[go] * _SOME_TURNS)
+        found = self.runs.completed(plan, run.sizes, run.steps[: run.asked[number].position])
+        turns = found.asked[number : number + _SOME_TURNS] if isinstance(found, Run) else ()
+        asked = [(turn.question.frames, turn.question.answer) for turn in turns]
+        if asked == [(question.frames, go)] * _SOME_TURNS:
+            raise TooManyPathsError(self.runs.places())
+
     # ---- branches --------------------------------------------------------------------------
 
     def _other_side(self, run: Run, number: int) -> Run | None:
@@ -230,6 +250,8 @@ class Explorer:
                 continue
         if end is not None:
             raise EscapedError
+        if question.in_while and question.about_data:
+            self._check_exits(one, two)
         if one.run.captured.output_names != two.run.captured.output_names:
             raise SidesDifferError("its sides return different structures", question.frames)
         sides = [self.explored(side.run, side.number, side.start, None) for side in (one, two)]
@@ -353,6 +375,12 @@ class Explorer:
             if meet(asked, run.asked[at]) and meet(run.asked[at], asked):
                 return at
         raise EscapedError
+
+
+def _is_asked_again(side: _Side) -> bool:
+    """Whether what decided for this side is the next thing that is asked on it."""
+    following = side.run.asked[side.number :][:1]
+    return any(one.question.frames == side.question.question.frames for one in following)
 
 
 def _carried(first: Asked, second: Asked, ends: Sequence[Any]) -> Iterator[Carry]:

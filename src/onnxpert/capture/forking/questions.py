@@ -134,7 +134,7 @@ class Asking(Frugal):
                 return super().evaluate_expr(expr, *rest, **options)
         except GuardOnDataDependentSymNode:
             pass
-        answer = self._planned()
+        answer = self._planned(asker)
         self._known[expr] = answer
         self._ask(asker, expr, answer, about_data=True)
         if not any(symbol_is_type(s, SymT.UNBACKED_FLOAT) for s in expr.free_symbols):
@@ -180,7 +180,7 @@ class Asking(Frugal):
         if not in_a_loop(asker):
             self.settled_once.append((expr if answer else sympy.Not(expr), user_frames()))
 
-    def _planned(self) -> bool:
+    def _planned(self, asker: FrameType) -> bool:
         asked = [question for question in self.questions if question.about_data]
         if len(asked) >= _MOST_QUESTIONS:
             raise EndlessError("the same questions come again and again")
@@ -189,7 +189,7 @@ class Asking(Frugal):
         # No, until it seems that no is what a loop goes on for; then yes for a while.
         frames = user_frames()
         same = sum(question.frames == frames for question in asked)
-        if same == _MOST_COMPARISONS and (at := location(frames)) is not None and sorts(at):
+        if same == _MOST_COMPARISONS and (_is_pythons(asker) or sorts(location(frames))):
             raise EndlessError("a list of values that only the data know is put in order")
         return bool(same // _PATIENCE % 2)
 
@@ -227,6 +227,12 @@ def _asker() -> FrameType | None:
             return frame if tested and _PRIVATE not in file else None
         frame = frame.f_back
     return None
+
+
+def _is_pythons(frame: FrameType) -> bool:
+    """Whether Python's own library asks: `statistics.median` and `heapq.nlargest` compare as sorting does."""
+    file = frame.f_code.co_filename
+    return ownership(file) is Owner.NOBODY and f"{os.sep}torch{os.sep}" not in file
 
 
 def _wanter() -> FrameType:
