@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
 from typing import Any
@@ -45,6 +46,53 @@ def test_what_a_forward_hands_on_to_itself_is_no_warning() -> None:
     report = onnxpert.diagnose(Forecaster().eval(), (torch.randn(2, 4),))
     assert report.ok
     assert [(each.rule, each.severity) for each in report.findings] == [("STA302", "info")]
+
+
+class Settles(nn.Module):
+    """Numbers and a table that are made once, of nothing that a call is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._gain: float | None = None
+        self.layer = nn.Linear(4, 4)
+
+    @functools.cached_property
+    def scale(self) -> float:
+        return self.layer.in_features**-0.5
+
+    @functools.cached_property
+    def table(self) -> Tensor:
+        return torch.arange(4.0)
+
+    @property
+    def gain(self) -> float:
+        if self._gain is None:
+            self._gain = 1 / self.layer.out_features
+        return self._gain
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x) * self.scale * self.gain + self.table
+
+
+def test_what_a_model_makes_once_is_no_warning() -> None:
+    assert loud(Settles(), (torch.randn(2, 4),)) == []
+
+
+class Keeps(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.level: float | None = None
+        self.length = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.level is None:
+            self.level = x.mean().item()
+        self.length = len(x)
+        return x * 2
+
+
+def test_what_comes_of_the_data_or_of_each_call_stays_a_warning() -> None:
+    assert loud(Keeps(), (torch.randn(2, 4),)) == ["STA302", "STA302"]
 
 
 class Running(nn.Module):

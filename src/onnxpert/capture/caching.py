@@ -5,14 +5,21 @@ every call would make the same, and a file that makes it each time leaves nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
+from onnxpert.capture.state import Changes
+
 _TABLES = ("_parameters", "_buffers")
 _CONTAINERS = (dict, list, tuple)
+_NUMBERS = (int, float)
+_LEAVES = (torch.Tensor, *_NUMBERS)
+_KINDS = (*_LEAVES, *_CONTAINERS)
 
 
 class Caching:
@@ -33,13 +40,17 @@ class Caching:
         }
         return bool(self._first)
 
-    def names(self, is_decided: Callable[[Any], bool]) -> frozenset[str]:
-        """Once it has run again: those that it left as they were, with nothing of the data's in them."""
+    def names(
+        self, is_decided: Callable[[Any], bool], anew: Collection[str], *, read: bool
+    ) -> frozenset[str]:
+        """Once it has run again: those that it left as they were, with nothing of the data's in them.
+        A number may come of what Python has `read`, and says nothing where it was given `anew`."""
         now = self._held()
         return frozenset(
             name
             for name, items in self._first.items()
             if _same(items, now.get(name, ())) and not is_decided(items)
+            if all(map(_is_tensor, items)) or not (read or name in anew)
         )
 
     def _held(self) -> dict[str, tuple[Any, ...]]:
@@ -47,25 +58,45 @@ class Caching:
             f"{path}.{name}" if path else name: items
             for path, part in self._root.named_modules()
             for name, value in _attributes(part)
-            if (items := _tensors(value))
+            if (items := _items(value))
         }
+
+
+def properties(root: torch.nn.Module, changes: Changes) -> Iterator[str]:
+    """Those that `functools.cached_property` keeps, whose function is given nothing of a call's."""
+    parts = dict(root.named_modules())
+    for name in changes.attributes:
+        path, _, attribute = name.rpartition(".")
+        kind, attribute = changes.owners.get(name, (type(parts.get(path)), attribute))
+        if isinstance(inspect.getattr_static(kind, attribute, None), functools.cached_property):
+            yield name
 
 
 def _attributes(part: torch.nn.Module) -> Iterator[tuple[str, Any]]:
     for name, value in vars(part).items():
         if name in _TABLES:
             yield from value.items()
-        elif not name.startswith("_") or isinstance(value, (torch.Tensor, *_CONTAINERS)):
+        elif not name.startswith("_") or isinstance(value, _KINDS):
             yield name, value
 
 
-def _tensors(value: Any) -> tuple[Any, ...]:
-    """The tensors that something holds, if it holds nothing else: a number may be a count."""
-    if not isinstance(value, (torch.Tensor, *_CONTAINERS)):
+def _items(value: Any) -> tuple[Any, ...]:
+    """The tensors and numbers that something holds, if it holds nothing else: a flag says what was done."""
+    if not isinstance(value, _KINDS) or isinstance(value, bool):
         return ()
     leaves = pytree.tree_leaves(value)
-    return tuple(leaves) if all(isinstance(each, torch.Tensor) for each in leaves) else ()
+    plain = all(isinstance(each, _LEAVES) and not isinstance(each, bool) for each in leaves)
+    return tuple(leaves) if plain else ()
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
 
 
 def _same(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
-    return len(one) == len(two) and all(a is b for a, b in zip(one, two, strict=True))
+    pairs = zip(one, two, strict=False)
+    return len(one) == len(two) and all(a is b or _is_equal(a, b) for a, b in pairs)
+
+
+def _is_equal(one: Any, two: Any) -> bool:
+    return type(one) is type(two) and isinstance(one, _NUMBERS) and one == two

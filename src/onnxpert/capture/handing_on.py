@@ -22,7 +22,7 @@ class HandingOn(ExitStack):
         super().__init__()
         self._paths = {id(part): name for name, part in root.named_modules()}
         self._attributes = {name.rpartition(".")[2] for name in names}
-        self._written: set[str] = set()
+        self.written: set[str] = set()
         self._read: set[str] = set()
         self._kept: set[str] = set()  # read as an earlier call, or none, has left them
 
@@ -37,12 +37,12 @@ class HandingOn(ExitStack):
         def writing(part: torch.nn.Module, name: str, value: Any) -> None:
             write(part, name, value)
             if name in self._attributes:
-                self._written.add(self._path(part, name))
+                self.written.add(self._path(part, name))
 
         def reading(part: torch.nn.Module, name: str) -> Any:
             if name in self._attributes:
                 path = self._path(part, name)
-                (self._read if path in self._written else self._kept).add(path)
+                (self._read if path in self.written else self._kept).add(path)
             return read(part, name)
 
         self.enter_context(patch.object(kind, "__setattr__", writing))

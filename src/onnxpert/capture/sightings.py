@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from onnxpert.capture.answering import answered
-from onnxpert.capture.caching import Caching
+from onnxpert.capture.caching import Caching, properties
 from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.entering import tensor_names
 from onnxpert.capture.flat import Flat, classes, fed, fed_copies, owner
@@ -183,7 +183,9 @@ def _watched(loaded: Loaded, whole: Collection[Any]) -> Sights:
             again = stack.enter_context(HandingOn(module, deeds.assigned))
             flat(*sights.entered(loaded))  # `if self.best is None or score > self.best`
             sights.handed_on = again.names
-            sights.cached = caching.names(sights.is_decided)
+            kept = caching.names(sights.is_decided, again.written, read=sights.has_values)
+            sights.cached = kept
+    sights.cached |= set(properties(module, changes))
     sights.written = (*changes.attributes, *deeds.advanced)
     sights.done = deeds.done(changes.attributes, changes.owners)
     if sights.done or sights.written or any(one.sight is Sight.WRITE for one in sights.others):
@@ -216,7 +218,7 @@ class Sights:
                 self._owners[key] = named[id(tensor)]
         self._given: list[list[Any]] = []  # kept, so that nothing else comes to lie in their memory
         self._readers: set[tuple[str, str]] = set()  # the functions that read values: file, name
-        self._left = False  # whether Python has values: what it makes tensors of may hold them
+        self.has_values = False  # whether Python does: what it makes tensors of may hold them
 
     def entered(self, loaded: Loaded) -> list[Any]:
         """The inputs of a call, which decide from here on."""
@@ -234,9 +236,10 @@ class Sights:
         return any(storage_if_any(each) in self._decided for each in tensors(given))
 
     def read(self, asked: Asked) -> None:
-        self._left = True
+        frames = user_frames()
+        self.has_values |= bool(frames)
         # With what is inside of a comprehension, the function that it is in.
-        self._readers.update((frame[0], frame[2]) for frame in user_frames()[-2:])
+        self._readers.update((frame[0], frame[2]) for frame in frames[-2:])
         self.note(asked, "")
 
     def called(self, func: Any, given: Any, out: Any) -> None:
@@ -245,7 +248,7 @@ class Sights:
         if _draws(func) and not _is_layers(func):
             self.note(Sight.DRAW, str(func.overloadpacket.__name__))
         if func is aten.lift_fresh.default:
-            decided = decided or self._left
+            decided = decided or self.has_values
         held = {storage_if_any(each) for each in tensors(given)}
         # `set_` has a tensor look at other memory, and writes to none; it is how a deep copy is made.
         targets = [] if func.overloadpacket is aten.set_ else list(written(func, *given))

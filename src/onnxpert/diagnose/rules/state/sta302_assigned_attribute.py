@@ -20,7 +20,7 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
     The assignment is Python and is not in the file. If a later call reads it, the file differs
     from the model; the proof calls the model twice to find out. Where every call assigns it before
     it reads it, as layers do that take a mean off and put it back, it is only information;
-    and so is a cache of what sizes decide.
+    and so is a cache of what sizes and settings decide, as `functools.cached_property` keeps it.
 
     ## Example
     ```python
@@ -82,7 +82,9 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
 
 
 _KEPT = "return it as an output if it is a result; nothing to do if it is a cache"
-_CACHED = "nothing to do: it is made of sizes and weights, and the file makes it at every call"
+_CACHED = (
+    "nothing to do: it is made of sizes, weights or settings, and the file has what it was made for"
+)
 _HANDED_ON = (
     "nothing to do if only forward reads it, which assigns it first; else return it as an output"
 )
