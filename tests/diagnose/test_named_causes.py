@@ -435,3 +435,18 @@ def test_a_height_that_an_equation_leaves_no_room_is_told() -> None:
     assert marks(report, "SHP203") == {"reshaped": Severity.WARNING}
     (found,) = [each for each in report.findings if each.rule == "SHP203"]
     assert found.message == "h was asked to be dynamic, but the model takes 16 only"
+
+
+class Spells(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, str]:
+        token = x[0].argmax()
+        if token.item() == 1:  # branch
+            x = x * 2
+        letter = "abc"[int(token)]  # letter
+        return x * len(letter), letter
+
+
+def test_a_number_that_is_taken_twice_is_told_where_python_needs_it() -> None:
+    report = onnxpert.diagnose(Spells().eval(), (torch.eye(3),))
+    assert marks(report, "CTL405") == {"letter": Severity.ERROR}
+    assert marks(report, "CTL401") == {"branch": Severity.INFO}

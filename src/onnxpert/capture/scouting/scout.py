@@ -286,7 +286,9 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         if place is not None:
             self._read.add((place.file, place.line))
         for symbol in number.node.expr.free_symbols:
-            self._taken.setdefault(symbol, place)
+            self._taken[symbol] = (
+                place  # of a number that is taken twice, what is asked next is of this
+            )
             if self._reading:
                 self._listed.add(symbol)
 
