@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 import threading
@@ -78,8 +79,23 @@ CURES: dict[str, tuple[Callable[..., Any], str, Callable[..., Any]]] = {
     ),
     "a list that Python takes": (
         lambda x: x - statistics.median(x.flatten().tolist()),
-        "use torch.median on the tensor",
-        lambda x: x - torch.median(x.flatten()),
+        "use torch.quantile(x, 0.5) on the tensor",
+        lambda x: x - torch.quantile(x.flatten(), 0.5),
+    ),
+    "numpy, the call that has the array": (
+        lambda x: x * numpy.log1p(numpy.std(x.numpy())) + stuck(x),
+        "torch.std(x, correction=0) is what numpy.std is to arrays",
+        lambda x: x * torch.log1p(torch.std(x, correction=0)),
+    ),
+    "a set of what is in a list": (
+        lambda x: x * torch.tensor(sorted(set(x.round().flatten().tolist())))[:3],
+        "use torch.unique on the tensor",
+        lambda x: x * torch.unique(x.round().flatten())[:3],
+    ),
+    "a list that is sent away": (
+        lambda x: x * len(json.dumps(x.tolist())),
+        "return the tensor, and write it down",
+        lambda x: (x, x),
     ),
     "an index of a list": (
         lambda x: x * [1.0, 2.0, 3.0][int(x[0].argmax())],

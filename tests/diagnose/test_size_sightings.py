@@ -72,3 +72,18 @@ class Widest(nn.Module):
 def test_a_length_that_the_data_decide_is_told_where_python_reads_it() -> None:
     report = onnxpert.diagnose(Widest().eval(), (torch.tensor([[1.0, -1, 2], [1, 2, 3]]),))
     assert marked(report, "SHP214") == ["width", "pad"]
+
+
+class Uncounted(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        rows = x.unique(dim=0)
+        if rows.shape[0] > 2:  # rows
+            x = x + 1
+        return torch.from_numpy(x.numpy().copy())
+
+
+def test_a_question_that_is_told_as_a_branch_on_the_data_is_told_once() -> None:
+    report = onnxpert.diagnose(Uncounted().eval(), (torch.eye(3),))
+    assert [f.rule for f in report.findings if f.location and "# rows" in f.location.code] == [
+        "CTL401"
+    ]

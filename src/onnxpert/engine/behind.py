@@ -18,12 +18,17 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
     if next(calls(captured.scouted.root), None) is None:  # only what was seen of the model
         return tuple(diagnose(captured.scouted))
     taken = {_at(b.location) for b in captured.blockers if b.asked in (Asked.NUMPY, Asked.NUMBER)}
+    asked = {_at(b.location) for b in captured.blockers}
     followed = [b.location for b in captured.blockers if b.asked is Asked.CALL and b.location]
     # That there is no lowering for what nothing could follow goes without saying.
     said = {_at(place) for place in followed}
     lowered = lower(captured.scouted, opset=plan.opset, ir_version=plan.ir_version)
     found = [
-        *(found for found in diagnose(captured.scouted) if not _is_of_stand_in(found, taken)),
+        *(
+            found
+            for found in diagnose(captured.scouted)
+            if not _is_of_stand_in(found, taken) and not _is_asked_again(found, asked)
+        ),
         *(found for found in diagnose(lowered) if _line(found) not in said),
         *(found for one in limits(captured.loaded, lowered) for found in diagnose(one)),
     ]
@@ -35,6 +40,7 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
                 _is_of_a_line(one)
                 and _line(one) not in said
                 and (one.rule, _line(one)) not in known
+                and not _is_asked_again(one, asked)
             ):
                 found.append(one)
     return tuple(found)
@@ -49,6 +55,11 @@ def _is_of_a_line(finding: Finding) -> bool:
 def _is_of_stand_in(finding: Finding, taken: Collection[object]) -> bool:
     """Whether a size is fixed where values left the graph: by what stands in for what came back."""
     return finding.rule == "SHP201" and _line(finding) in taken
+
+
+def _is_asked_again(finding: Finding, asked: Collection[object]) -> bool:
+    """Whether a question about a size is told of its line as one about what the data decide."""
+    return finding.rule == "SHP214" and _line(finding) in asked
 
 
 def _line(finding: Finding) -> tuple[str, int] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 
 from onnxpert.core.caches import cache_name, is_cache
 from onnxpert.core.names import Names
+from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import SpecProblem
 from onnxpert.load.containers import (
     INDIVISIBLE,
@@ -176,8 +178,10 @@ class _Reader:
         if isinstance(value, INDIVISIBLE) or not holds_tensor(value):
             return False
         kind = type(value)
-        known = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
-        message = f"the input `{path}` is of type {known}, which cannot be taken apart into tensors"
+        home = getattr(sys.modules.get(kind.__module__), "__file__", None)
+        is_own = home is not None and ownership(home) is Owner.USER
+        known = kind.__qualname__ if is_own else f"{kind.__module__}.{kind.__qualname__}"
+        message = f"the input `{path}` is of type {known.removeprefix('builtins.')}, which no file can be given"
         self.problems.append(SpecProblem("unsupported-input", message, _cure(value), kind.__name__))
         return True
 
