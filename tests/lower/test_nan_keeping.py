@@ -45,10 +45,11 @@ def _nan_at(*places: tuple[int, int]) -> torch.Tensor:
     return x
 
 
-def _same(path: Path, model: Callable[[torch.Tensor], Any], x: torch.Tensor) -> None:
+def _same(path: Path, model: Callable[..., Any], *given: torch.Tensor) -> None:
     session = onnxruntime.InferenceSession(str(path))
-    expected = torch.utils._pytree.tree_leaves(model(x))
-    results = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    expected = torch.utils._pytree.tree_leaves(model(*given))
+    feeds = {entry.name: x.numpy() for entry, x in zip(session.get_inputs(), given, strict=True)}
+    results = session.run(None, feeds)
     for want, got in zip(expected, results, strict=True):
         np.testing.assert_allclose(got, want.numpy(), rtol=1e-3)
 
@@ -77,6 +78,30 @@ def test_a_nan_that_comes_about_inside_is_found_by_the_proof(tmp_path: Path) -> 
     x[1, 2] = -1
     assert onnxpert.export(model, (x,), tmp_path / "m.onnx").ok
     _same(tmp_path / "m.onnx", model, torch.randn(3, 5))
+
+
+def test_a_point_that_is_nowhere_has_no_sample(tmp_path: Path) -> None:
+    def model(picture: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
+        places = points / (picture.shape[-1] - 1) * 2 - 1  # of one column, nothing by nothing
+        modes = ("bilinear", "nearest", "bicubic")
+        pads = ("zeros", "zeros", "border")
+        return torch.cat(
+            [
+                torch.nn.functional.grid_sample(
+                    picture, places, mode=mode, padding_mode=pad, align_corners=True
+                )
+                for mode, pad in zip(modes, pads, strict=True)
+            ]
+        )
+
+    def given(width: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.rand(2, 3, 4, width), torch.arange(3.0)[None, None, :, None].repeat(2, 1, 1, 2)
+
+    dynamic = {"picture": {3: "width"}, "points": {}}
+    path = tmp_path / "m.onnx"
+    assert onnxpert.export(model, given(5), path, dynamic_shapes=dynamic).ok
+    for width in (1, 2, 7):
+        _same(path, model, *given(width))
 
 
 def test_without_one_there_is_nothing_more(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Extremes that see a NaN as torch does, and pooling that sees minus infinity; runtimes pass over them.
+"""Extremes and samples that see a NaN as torch does, pooling that sees minus infinity: runtimes do not.
 
 It takes a second look at every element, so that a file has it only where the proof found a NaN that
 matters, or where one is to be expected. A NaN is beyond every number: the largest, the smallest, the first of a descending order.
@@ -16,7 +16,8 @@ import torch
 _REDUCED = frozenset({"ReduceMax", "ReduceMin"})
 _PLACED = frozenset({"ArgMax", "ArgMin"})
 _POOLED = frozenset({"MaxPool", "GlobalMaxPool"})
-BLIND = _REDUCED | _PLACED | _POOLED | {"TopK"}  # to a NaN
+_SAMPLED = "GridSample"  # blind to a point that is nowhere
+BLIND = _REDUCED | _PLACED | _POOLED | {"TopK", _SAMPLED}  # to a NaN
 # They give NaN without having been given one, at values that an example need not have.
 _BEARS_NAN = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Div", "Log", "Pow", "Sqrt"})
 # The look back ends here: before these nearly every model has a quotient or a root somewhere.
@@ -33,11 +34,12 @@ def seeing(op: Any, op_type: str, first: Any, outputs: int) -> Callable[..., Any
     """How to write an operator so that it sees a NaN; None: as it is."""
     if op_type not in BLIND or not isinstance(first, ir.Value):
         return None
-    expected = _comes_from(first, _sinks if op_type in _POOLED else _is_bearer)
+    source = _sinks if op_type in _POOLED else _is_bearer
+    expected = op_type != _SAMPLED and _comes_from(first, source)
     if not op.dtype(first).is_floating_point or not (op.shared.keeps_nan or expected):
         return None
-    if op_type == "TopK":
-        return _sorted
+    if op_type in _ALONE:
+        return _ALONE[op_type]
     if op_type in _PLACED:
         return functools.partial(_placed, op_type)
     return functools.partial(_pooled if op_type in _POOLED else _found, op_type, outputs)
@@ -135,3 +137,21 @@ def _sorted(op: Any, x: ir.Value, k: Any, axis: int = -1, **attributes: Any) -> 
     keys = op.Where(op.IsNaN(x), beyond, op.Min(x, most))
     _, places = op.emit("TopK", keys, k, _outputs=2, _as_it_is=True, axis=axis, **attributes)
     return op.GatherElements(x, places, axis=axis), places
+
+
+def _point(op: Any, x: ir.Value, grid: ir.Value, **attributes: Any) -> Any:
+    """Of a place that is no number, or beyond all of them: NaN, or the nearest of nothing but zeros.
+
+    At a border that goes on torch takes what it happens to come to, and so does the runtime."""
+    found = op.emit(_SAMPLED, x, grid, _as_it_is=True, **attributes)
+    mode, padding = attributes.get("mode", "linear"), attributes.get("padding_mode", "zeros")
+    if padding != "zeros" and "cubic" not in mode:
+        return found
+    lost = op.reduce("ReduceSum", op.Sub(grid, grid), [-1], keepdims=False)  # 0, or NaN
+    lost = op.unsqueeze(op.cast(lost, op.dtype(x)), 1)
+    if mode == "nearest":
+        return op.Where(op.IsNaN(lost), op.scalar(0.0, op.dtype(x)), found)
+    return op.Add(found, lost)
+
+
+_ALONE: dict[str, Callable[..., Any]] = {"TopK": _sorted, _SAMPLED: _point}
