@@ -25,7 +25,7 @@ from onnxpert.verify.inputs import Case, Inputs
 from onnxpert.verify.patience import Limit, Patience
 from onnxpert.verify.turning import aimed, turned
 from onnxpert.verify.values import Values
-from onnxpert.verify.walk import Walk
+from onnxpert.verify.walk import Plans, Walk
 
 # The number of a branch and which side, or the name of a number and whether it is -1, 0, 1 or more.
 Taken: TypeAlias = set[tuple[int | str, bool | int]]
@@ -94,6 +94,7 @@ class Sides:
         self._ends = False  # whether some input came to the end of the graph
         self.calls = sum(1 for _ in calls(captured.root))
         self.work = 0  # that was done to tell, in calls of torch's
+        self._plans = Plans()
 
     def note(self, leaves: Mapping[str, Any], *, resized: bool = False) -> bool:
         """Whether these inputs take a side that none before did."""
@@ -130,10 +131,10 @@ class Sides:
         ]
         if not self.by_values:
             self.work += 1
-            look = _Walk()
+            look = _Walk(self._plans)
             if look.told_by_sizes(self._captured.root, given):
                 return look.taken
-        walk = _Walk()
+        walk = _Walk(self._plans)
         try:
             with torch.no_grad(), Patience(_LONGEST):
                 walk.run(self._captured.root, given)
@@ -248,8 +249,8 @@ def _real(value: Any) -> Any:
 class _Walk(Walk):
     """One run that remembers the sides it takes."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, plans: Plans) -> None:
+        super().__init__(plans)
         self.taken: Taken = set()
         self.work = 0
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Generator, Iterable, Sequence
-from typing import Any
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import sympy
 import torch
@@ -14,17 +15,49 @@ from torch.utils._sympy.functions import ToFloat
 
 from onnxpert.core.loops import counted_loop, stopped_loop
 
+Expr: TypeAlias = Any  # sympy.Expr
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _COND = torch.ops.higher_order.cond
 _WHILE = torch.ops.higher_order.while_loop
 _MOST_TURNS = 10_000
 
 
-class Walk:
-    """One run."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A node of a graph, and what need not be found out again in each turn of a loop."""
+
+    node: fx.Node
+    sized: bool  # something that it is given is made of symbols
+    tells: bool  # its result may tell what a symbol is
+    done: tuple[fx.Node, ...]  # whose results nobody asks for after it
+
+
+class Plans:
+    """Of graphs that nobody changes: their steps, and what expressions came to at which sizes."""
 
     def __init__(self) -> None:
+        self.steps: dict[fx.Graph, list[Step]] = {}
+        self._symbols: dict[Expr, tuple[Expr, ...]] = {}
+        self._found: dict[tuple[Expr, ...], Expr] = {}
+
+    def value(self, expr: Expr, sizes: Mapping[Expr, Expr]) -> Expr:
+        if expr.is_Symbol:
+            return sizes.get(expr, expr)
+        symbols = self._symbols.get(expr)
+        if symbols is None:
+            symbols = self._symbols[expr] = tuple(expr.free_symbols)
+        key = (expr, *(sizes.get(symbol) for symbol in symbols))
+        if key not in self._found:
+            self._found[key] = expr.xreplace(sizes)
+        return self._found[key]
+
+
+class Walk:
+    """One run; several of the same graphs may have their plans in common."""
+
+    def __init__(self, plans: Plans | None = None) -> None:
         self._sizes: dict[Any, Any] = {}  # symbol -> its value
+        self._plans = Plans() if plans is None else plans
         self.at: fx.Node | None = None  # the call that is being made
 
     def run(self, root: Any, given: Iterable[Any]) -> Sequence[Any]:
@@ -41,8 +74,8 @@ class Walk:
         """Each call of the graph with its result, as it is made; gives the outputs."""
         values: dict[fx.Node, Any] = {}
         inputs = iter(given)
-        last = {used: node for node in root.graph.nodes for used in node.all_input_nodes}
-        for node in root.graph.nodes:
+        for step in self._steps(root.graph):
+            node = step.node
             if node.op == "output":
                 return self._concrete(fx.map_arg(node.args[0], values.__getitem__))  # type: ignore[no-any-return]
             if node.op == "placeholder":
@@ -52,14 +85,30 @@ class Walk:
             else:
                 self.at = node
                 args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
-                values[node] = self._call(node, self._concrete(args), self._concrete(kwargs))
-            self._learn(node.meta.get("val"), values[node])
+                if step.sized:
+                    args, kwargs = self._concrete(args), self._concrete(kwargs)
+                values[node] = self._call(node, args, kwargs)
+            if step.tells:
+                self._learn(node.meta.get("val"), values[node])
             if node.op == "call_function":
                 yield node, values[node]
-            for used in node.all_input_nodes:
-                if last[used] is node:
-                    del values[used]
+            for used in step.done:
+                del values[used]
         return ()
+
+    def _steps(self, graph: fx.Graph) -> list[Step]:
+        if graph not in self._plans.steps:
+            last = {used: node for node in graph.nodes for used in node.all_input_nodes}
+            self._plans.steps[graph] = [
+                Step(
+                    node,
+                    _has_symbols((node.args, node.kwargs)),
+                    _has_symbols(node.meta.get("val")),
+                    tuple(used for used in node.all_input_nodes if last[used] is node),
+                )
+                for node in graph.nodes
+            ]
+        return self._plans.steps[graph]
 
     def told_by_sizes(self, root: Any, given: Iterable[Any]) -> bool:
         """Whether sizes alone tell which sides are taken: then each is, and nothing is computed."""
@@ -139,7 +188,7 @@ class Walk:
 
     def _concrete(self, value: Any) -> Any:
         if isinstance(value, _SYMBOLS):
-            found = value.node.expr.xreplace(self._sizes)
+            found = self._plans.value(value.node.expr, self._sizes)
             if isinstance(value, torch.SymBool):
                 return bool(found)
             return int(found) if isinstance(value, torch.SymInt) else float(_counted(found))
@@ -148,6 +197,16 @@ class Walk:
         if isinstance(value, dict):
             return {key: self._concrete(item) for key, item in value.items()}
         return value
+
+
+def _has_symbols(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return any(isinstance(size, torch.SymInt) for size in value.shape)
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_symbols, value))
+    if isinstance(value, dict):
+        return any(map(_has_symbols, value.values()))
+    return isinstance(value, (*_SYMBOLS, slice))
 
 
 def _counted(found: Any) -> Any:
