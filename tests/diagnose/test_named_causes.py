@@ -450,3 +450,16 @@ def test_a_number_that_is_taken_twice_is_told_where_python_needs_it() -> None:
     report = onnxpert.diagnose(Spells().eval(), (torch.eye(3),))
     assert marks(report, "CTL405") == {"letter": Severity.ERROR}
     assert marks(report, "CTL401") == {"branch": Severity.INFO}
+
+
+class Cut(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[1] > 8:
+            raise ValueError("too long")
+        table = torch.eye(6)[: x.shape[1]]  # cut
+        return x @ table
+
+
+def test_the_end_of_a_range_is_told_where_it_is_made() -> None:
+    report = onnxpert.diagnose(Cut().eval(), (torch.randn(2, 6),), dynamic_shapes=({1: "n"},))
+    assert marks(report, "SHP203") == {"cut": Severity.INFO}

@@ -194,3 +194,28 @@ def test_half_precision_for_a_gpu_is_proven_without_one(tmp_path: Path) -> None:
     graph = onnx.load(path).graph
     assert "Cast" not in {node.op_type for node in graph.node}
     assert graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.BFLOAT16
+
+
+class Blocked(torch.nn.Module):
+    def forward(self, x: torch.Tensor, deep: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        kinds = {int(one) for one in x.flatten()}  # keyed
+        ranks = (x > 0).long().cumsum(1)  # counted
+        wide = x.double().cumsum(0)  # doubled
+        view = deep.reshape(1, 2, 1, 2, 1, 2, 1, 2, 1, 2)  # deep
+        return x * len(kinds), ranks, wide.float(), view * 2
+
+
+def test_what_a_target_lacks_is_told_behind_what_stops_the_capture() -> None:
+    args = (torch.randn(2, 3), torch.randn(32))
+    report = onnxpert.diagnose(Blocked(), args, target="tensorrt")
+    told = {
+        (each.rule, each.location.code.rpartition("# ")[2])
+        for each in report.findings
+        if each.location is not None and each.severity is not onnxpert.Severity.INFO
+    }
+    assert told == {
+        ("CTL405", "keyed"),
+        ("TGT804", "counted"),
+        ("TGT806", "doubled"),
+        ("TGT805", "deep"),
+    }

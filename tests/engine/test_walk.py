@@ -68,7 +68,7 @@ def test_an_image_smaller_than_the_kernel_is_told_the_smallest_that_works() -> N
         (torch.randn(1, 3, 1, 1),),
         dynamic_axes={"image": {2: "height", 3: "width"}},
     )
-    (finding,) = report.findings
+    (finding,) = [each for each in report.findings if each.blocks]
     assert finding.rule == "INP111"
     assert "1 x 3 x 1 x 1" in finding.message
     assert "kernel of 3 x 3" in finding.message

@@ -234,8 +234,15 @@ def test_dynamic_axes_with_an_unknown_input() -> None:
 
 
 def test_dynamic_shapes_with_an_unknown_input() -> None:
-    text = told(asked(T(2), shapes={"xx": {0: "b"}, "x": {0: "b"}}), "unknown-input")
+    text = told(asked(T(2), shapes={"xx": {0: "b"}}), "unknown-input")
     assert "did you mean `x`?" in text
+    taken = told(asked(T(2), shapes={"xx": {0: "b"}, "x": {0: "b"}}), "unknown-input")
+    assert "did you mean" not in taken  # it has a wish already
+    both = {"xx": {0: "b"}, "yy": {0: "c"}}
+    problems = asked(T(2), T(3), dynamic_axes=both).problems
+    helps = [each.help for each in problems if each.kind == "unknown-input"]
+    assert len(helps) == len(both)
+    assert all("write dynamic_axes={'x': {0: 'b'}, 'y': {0: 'c'}}" in help for help in helps)
     assert told(asked(T(2), shapes={"y": {0: "b"}}), "unknown-input")  # not in this call
     assert asked(T(2), shapes={"y": None}).problems == ()
     text = told(asked({"ids": T(2)}, shapes={"x": {"idz": {0: "b"}}}), "unknown-input")

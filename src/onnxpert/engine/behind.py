@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from onnxpert.core.calls import calls
 from onnxpert.core.types import Asked, Captured, CaptureFailed, Finding, Location, Plan
@@ -10,12 +12,15 @@ from onnxpert.diagnose import diagnose
 from onnxpert.engine.relations import limits
 from onnxpert.lower import lower
 
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
 
 def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...]:
     """The findings of a graph that is lowered to be looked at, and never saved."""
     if not isinstance(captured, CaptureFailed) or captured.scouted is None:
         return ()
-    if next(calls(captured.scouted.root), None) is None:  # only what was seen of the model
+    if is_unseen(captured.scouted):
         return tuple(diagnose(captured.scouted))
     taken = {_at(b.location) for b in captured.blockers if b.asked in (Asked.NUMPY, Asked.NUMBER)}
     asked = {_at(b.location) for b in captured.blockers}
@@ -44,6 +49,29 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
             ):
                 found.append(one)
     return tuple(found)
+
+
+def is_unseen(scouted: Captured) -> bool:
+    """Whether there is no graph, only what was seen of the model."""
+    return next(calls(scouted.root), None) is None
+
+
+@contextmanager
+def ends_kept(model: ir.Model) -> Iterator[None]:
+    """While on, what nothing goes on with is an output, so that it is not taken for useless: behind it
+    may have stood what nothing could follow."""
+    outputs = model.graph.outputs
+    own = len(outputs)
+    unused = [node for node in model.graph if not any(map(_is_used, node.outputs))]
+    outputs.extend(node.outputs[0] for node in unused)
+    try:
+        yield
+    finally:
+        del outputs[own:]
+
+
+def _is_used(value: ir.Value) -> bool:
+    return bool(value.uses()) or value.is_graph_output()
 
 
 def _is_of_a_line(finding: Finding) -> bool:

@@ -20,6 +20,7 @@ from onnxpert.core.types import (
     Crossed,
     DimSpec,
     Loaded,
+    Location,
     Lowered,
     Row,
     Symbol,
@@ -193,17 +194,27 @@ def bounds(
         lower = 1 if any(spec.lower == symbol.lower for spec in asked) else symbol.lower
         upper = None if any(spec.upper == symbol.upper for spec in asked) else symbol.upper
         if lower > 1 or upper is not None:
-            places = [
-                b.guard.location for b in lowered.boundaries if symbol.name in b.guard.symbols
-            ]
-            known = (symbol.bounded_at, *places)
-            place = next((place for place in known if place is not None), None)
+            place = next(filter(None, _ending(lowered, symbol)), None)
             bounded = replace(symbol, lower=lower, upper=upper)
             more = symbol.name in beyond
             offered = more and not any(spec.asked for spec in asked)
             yield Bounded(bounded, place, offered=offered, narrow=more and not offered)
         elif any(not spec.asked and (spec.lower or spec.upper) for spec in asked):
             yield Bounded(symbol, None, offered=True)
+
+
+def _ending(lowered: Lowered, symbol: Symbol) -> Iterator[Location | None]:
+    """The lines that may set its ends, first those of what no longer holds just beyond them."""
+    asking = [one for one in lowered.boundaries if symbol.name in one.guard.symbols]
+    sizes = {each.name: each.example for each in lowered.symbols}
+    next_to = [symbol.lower - 1, *([] if symbol.upper is None else [symbol.upper + 1])]
+
+    def ends(one: Boundary) -> bool:
+        return any(broken(one, {**sizes, symbol.name: size}) for size in next_to if size > 0)
+
+    yield from (one.guard.location for one in asking if ends(one))
+    yield symbol.bounded_at
+    yield from (one.guard.location for one in asking)
 
 
 def taken_beyond(loaded: Loaded, lowered: Lowered, verified: Verified) -> frozenset[str]:

@@ -46,14 +46,9 @@ from onnxpert.engine.chance import condoned
 from onnxpert.engine.clock import Clock, Progress
 from onnxpert.engine.completed import completed
 from onnxpert.engine.fitting import (
-    LOWER_OPSET,
     absence,
     findings,
     fitted,
-    in_lower_opset,
-    in_other_types,
-    narrower,
-    repaired,
     runner,
     widened,
 )
@@ -63,7 +58,7 @@ from onnxpert.engine.merging import crossing, merged
 from onnxpert.engine.offers import crossings
 from onnxpert.engine.picture import drawn, read
 from onnxpert.engine.places import place_named, place_of_difference
-from onnxpert.engine.plan import best, plan, unwished
+from onnxpert.engine.plan import plan, unwished
 from onnxpert.engine.plugins import gathered
 from onnxpert.engine.precision import converted
 from onnxpert.engine.proof import chance_in, proof
@@ -72,13 +67,13 @@ from onnxpert.engine.relations import limits
 from onnxpert.engine.repro import reproduce
 from onnxpert.engine.saving import saved
 from onnxpert.engine.standing_in import file_to_run, stand_in
+from onnxpert.engine.suiting import fit_behind, fit_noted, for_target, optimised
 from onnxpert.engine.summary import summarise
 from onnxpert.engine.walk import Walk
 from onnxpert.engine.weights import awaited, unfilled, wished, with_values
 from onnxpert.engine.withdrawals import after_capture, without
 from onnxpert.load import load
-from onnxpert.lower import lower
-from onnxpert.optimise import forget_inner_shapes, optimise
+from onnxpert.optimise import forget_inner_shapes
 from onnxpert.repair import choose, repair
 from onnxpert.report import Action, Report
 from onnxpert.save import check, discard, publish
@@ -192,6 +187,8 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
         again = _lowered(walk, walk.captured, loaded) or with_less_dynamic(walk, loaded)
         if again is not None:
             return again
+    elif walk.captured is not None:
+        fit_behind(walk, walk.captured)
     if walk.lowered is None or walk.blocked:
         chance = chance_in(walk)
         said = {_line(found.location) for found in walk.findings if found.rule in _TRAINING}
@@ -262,21 +259,7 @@ def _how(captured: Captured | CaptureFailed) -> str:
 
 
 def _lowered(walk: Walk, captured: Captured, loaded: Loaded) -> Loaded | None:
-    def at(opset: int) -> Lowered:
-        return lower(
-            captured,
-            opset=opset,
-            ir_version=walk.plan.ir_version,
-            input_names=walk.request.input_names,
-            output_names=walk.request.output_names,
-            plugins=walk.plugins.lowerings,
-            domains=walk.request.custom_domains,
-        )
-
-    with walk.clock.stage("lower"):
-        lowered, lacked = in_lower_opset(best(walk.plan, at), walk.target, walk.request, at)
-    if lacked is not None:
-        walk.note(repaired(lacked, LOWER_OPSET))
+    lowered = for_target(walk, captured)
     if lowered.unsupported and captured.plain is not None:  # the example's side alone may do
         walk.captured = captured.plain
         return _lowered(walk, captured.plain, loaded)
@@ -287,19 +270,8 @@ def _lowered(walk: Walk, captured: Captured, loaded: Loaded) -> Loaded | None:
     if walk.request.precision and not walk.blocked:
         with walk.clock.stage("precision"):
             walk.learn(converted(lowered, loaded, walk.runner, walk.request.precision))
-    with walk.clock.stage("optimise"):
-        older = walk.request.runtime_version
-        # Of the target, or of what proves the file in its place.
-        own = walk.target.capabilities.kernels(older)
-        kernels = own or walk.runner.capabilities.kernels(older)
-        walk.lowered = optimise(lowered, kernels, own)
-    fit = fitted(walk.lowered, walk.target, walk.request)
-    for cured, name in in_other_types(walk.lowered, fit, walk.target, walk.request):
-        walk.note(repaired(cured, name))
-        fit = fitted(walk.lowered, walk.target, walk.request)
-        walk.narrower = walk.narrower or narrower(cured)
-    walk.note(findings(fit, consent=walk.request.repair == "all"))
-    walk.narrower = walk.narrower or narrower(fit)
+    walk.lowered = optimised(walk, lowered)
+    fit_noted(walk, walk.lowered)
     walk.learn(foreign(walk.lowered, walk.request))
     walk.learn(valueless(captured, walk.request))
     if not walk.blocked:

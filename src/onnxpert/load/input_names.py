@@ -17,7 +17,8 @@ def graph_inputs(inputs: Inputs, scalars: Mapping[str, Any]) -> list[Leaf]:
 
 
 def aliases(request: Request, inputs: Inputs, scalars: Mapping[str, Any]) -> dict[Any, Leaf]:
-    return dict(zip(request.input_names, graph_inputs(inputs, scalars), strict=False))
+    pairs = list(zip(request.input_names, graph_inputs(inputs, scalars), strict=False))
+    return dict(reversed(pairs))  # of two with one name, which is told, the first has it
 
 
 def check_names(request: Request, inputs: Inputs, scalars: Mapping[str, Any]) -> list[SpecProblem]:
@@ -46,14 +47,14 @@ def check_names(request: Request, inputs: Inputs, scalars: Mapping[str, Any]) ->
 def unknown_input(spelling: str, name: Any, request: Request, inputs: Inputs) -> SpecProblem:
     known = [*request.input_names, *skeleton.names(inputs)]
     listed = ", ".join(f"`{each}`" for each in dict.fromkeys(known)) or "none"
-    close = difflib.get_close_matches(str(name), [str(each) for each in known], 1)
+    given = request.dynamic_axes if spelling == "dynamic_axes" else request.dynamic_shapes
+    close = _close(name, known, given)
     message = f"{spelling} names an input `{name}` that the model does not have in this call"
     help = f"the inputs are {listed}"
     if close:
         help += f"; did you mean `{close[0]}`?"
-    given = request.dynamic_axes if spelling == "dynamic_axes" else request.dynamic_shapes
     meant = close[0] if close else _unnamed(given, [leaf.name for leaf in inputs.leaves])
-    spec = _respelled(given, name, meant)
+    spec = _respelled(given, name, meant, known)
     if spec:
         help += f"; write {spelling}={spec}"
     if not close and spelling == "dynamic_axes" and not request.output_names:
@@ -67,11 +68,20 @@ def _unnamed(given: Any, inputs: list[str]) -> str:
     return left[0] if len(left) == 1 or (left and len(given) == 1) else ""
 
 
-def _respelled(given: Any, name: Any, meant: str) -> str:
-    """The user's own spec under the right name, where it is plain enough to be written down."""
+def _close(name: Any, known: list[Any], given: Any) -> list[str]:
+    """The input that is meant by a name that is nearly its own, unless it has a wish already."""
+    wished = given if isinstance(given, Mapping) else {}
+    left = [str(each) for each in known if each not in wished]
+    return difflib.get_close_matches(str(name), left, 1)
+
+
+def _respelled(given: Any, name: Any, meant: str, known: list[Any]) -> str:
+    """The user's own spec under the right names, where it is plain enough to be written down."""
     if not meant or not isinstance(given, Mapping):
         return ""
-    spec = {meant if key == name else key: wish for key, wish in given.items()}
+    names = {key: [key] if key in known else _close(key, known, given) for key in given}
+    names[name] = [meant]
+    spec = {right: given[key] for key, found in names.items() for right in found}
     plain = all(
         wish is None
         or (isinstance(wish, Mapping) and all(isinstance(dim, str) for dim in wish.values()))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import onnx_ir as ir
 
-from onnxpert.core.types import Beyond, Fitting, Limit, Location
+from onnxpert.core.types import Beyond, Fitting, Limit, Location, replace
 from onnxpert.targets.capabilities import Capabilities, Restriction
 from onnxpert.targets.functions import expanded
 from onnxpert.targets.kernels import Kernels
@@ -20,6 +20,7 @@ Locate = Callable[[ir.Node], Location | None]
 _WITHOUT_KERNELS = frozenset({"Constant", "If", "Loop", "Scan"})
 # Of standard operators, these take a bound beyond all sizes for the end.
 _OPEN_ENDED = frozenset({"Slice"})
+_INNER, _SINGLE = "inner float64", "single numbers of float64"
 _SAID = {"float": "float32", "double": "float64"}
 _KNOWN_DOMAINS = frozenset({"ai.onnx.ml", "com.microsoft"})
 _MOST_LOOKED_AT = 4096  # elements of a constant
@@ -85,6 +86,7 @@ class _Fit:
         self._opset = model.opset_imports.get("", 0)
         self._brought = {function.domain for function in model.functions.values()}
         self._narrowed: set[str] = set()
+        self._single: Beyond | None = None  # where float64 begins with a number of Python's
 
     def beyond(self) -> Iterator[Beyond]:
         yield from self._inputs()
@@ -96,6 +98,8 @@ class _Fit:
             yield from found
             if not found:
                 yield from self._of_values(node)
+        if self._single is not None and not self._narrowed:
+            yield self._single
 
     def _nodes(self) -> Iterator[ir.Node]:
         yield from self._model.graph.all_nodes()
@@ -227,12 +231,11 @@ class _Fit:
             value = _main(node, signature(node, self._opset))
             if value is not None and value.dtype and value.dtype.name.lower() in each.dtypes:
                 yield self._at(node, Limit.DTYPE, f"{dtype_name(value.dtype)}, {each.says}")
-        most = self._limits.most_rank
-        ranks = [len(value.shape) for value in node.outputs if value.shape is not None]
-        if most is not None and ranks and max(ranks) > most:
-            yield self._at(
-                node, Limit.FORM, f"at most {most} dimensions, and this has {max(ranks)}"
-            )
+        most, rank = self._limits.most_rank, max(map(_rank, node.outputs), default=0)
+        made = [value for value in node.inputs if value is not None and value.producer()]
+        # What has as many already is told where they began.
+        if most is not None and rank > most >= max(map(_rank, made), default=0):
+            yield self._at(node, Limit.FORM, f"at most {most} dimensions, and this has {rank}")
 
     def _of_values(self, node: ir.Node) -> Iterator[Beyond]:
         for value in node.outputs:
@@ -242,8 +245,14 @@ class _Fit:
             if not self._has(value.dtype):
                 yield self._at(node, Limit.DTYPE, dtype_name(value.dtype))
             elif name == "double" and name in self._limits.narrower and name not in self._narrowed:
+                doubles = self._doubles()
+                narrowed = self._at(node, Limit.NARROWER, f"{doubles} as float32")
+                if doubles == _INNER and _is_single(value):
+                    single = replace(narrowed, detail=f"{_SINGLE} as float32")
+                    self._single = self._single or single
+                    continue
                 self._narrowed.add(name)
-                yield self._at(node, Limit.NARROWER, f"{self._doubles()} as float32")
+                yield narrowed
         narrows = "int64" in self._limits.narrower and node.op_type not in _OPEN_ENDED
         if narrows and any(map(_is_beyond_int32, node.inputs)):
             yield self._at(node, Limit.NARROWER, "int64 as int32")
@@ -253,7 +262,7 @@ class _Fit:
         graph = self._model.graph
         named = (*graph.inputs, *graph.outputs, *graph.initializers.values())
         outer = any(value.dtype == ir.DataType.DOUBLE for value in named if _bytes(value) != 8)
-        return "float64" if outer else "inner float64"
+        return "float64" if outer else _INNER
 
     def _may_end(self, dtype: ir.DataType) -> bool:
         return not self._limits.ends or dtype.name.lower() in self._limits.ends
@@ -268,6 +277,15 @@ def _main(node: ir.Node, found: Signature | None) -> ir.Value | None:
         return node.outputs[0] if node.outputs else None
     named = zip(found.inputs, node.inputs, strict=False)
     return next((value for name, value in named if name == found.main and value is not None), None)
+
+
+def _rank(value: ir.Value) -> int:
+    return len(value.shape) if value.shape is not None else 0
+
+
+def _is_single(value: ir.Value) -> bool:
+    """Whether it is one number, which Python computes with in double precision whatever a tensor is in."""
+    return value.shape is not None and len(value.shape) == 0
 
 
 def _bytes(value: ir.Value) -> int:

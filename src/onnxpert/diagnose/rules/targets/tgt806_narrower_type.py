@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from onnxpert.core.types import Fitting, Hit, Limit, Severity
 from onnxpert.diagnose.rule import rule
 
+# What is less than a model in float64.
+_LESS = {"inner": Severity.WARNING, "int64": Severity.WARNING, "single": Severity.INFO}
+
 
 @rule("TGT806", "narrower-type", reads=Fitting, severity=Severity.ERROR, since="0.2")
 def narrower_type(fitting: Fitting) -> Iterator[Hit]:
@@ -44,7 +47,7 @@ def narrower_type(fitting: Fitting) -> Iterator[Hit]:
     for each in fitting.beyond:
         if each.limit is not Limit.NARROWER:
             continue
-        double = each.detail.startswith("float64")
+        severity = next((s for said, s in _LESS.items() if each.detail.startswith(said)), None)
         yield Hit(
             f"{fitting.target} computes {each.detail}",
             at=each.location,
@@ -52,5 +55,5 @@ def narrower_type(fitting: Fitting) -> Iterator[Hit]:
             if "float64" in each.detail
             else "use constants within 2**31, or choose another target",
             notes=(f"by {fitting.source}", *([f"node {each.node}"] if each.node else [])),
-            severity=None if double else Severity.WARNING,
+            severity=severity,
         )
