@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import threading
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import onnxpert
 from onnxpert.capture import capture
 from onnxpert.capture.scouting import survey
 from onnxpert.capture.scouting.scout import Scout
@@ -277,3 +279,21 @@ def test_a_loop_is_left_after_a_few_turns_unless_that_is_why_something_fails(
     lines = {at.code.rpartition("# ")[2]: asked for at, asked in places.items()}
     assert lines == {"loop": Asked.LOOP, "numpy": Asked.NUMPY}
     assert len(made) == runs
+
+
+class Files(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, int]:
+        least = min(x.tolist())  # taken
+        text = json.dumps({"least": least})
+        if 2 * least > 1:  # branch
+            x = x * 2
+        level = 1 if x.mean().item() < 3 else least  # other
+        assert least + level < 9  # check
+        return x, len(text)
+
+
+def test_a_number_that_has_to_be_pythons_own_still_tells_what_it_decides() -> None:
+    report = onnxpert.diagnose(Files().eval(), (torch.ones(3),))
+    told = {(f.rule, f.location.code.rpartition("# ")[2]) for f in report.findings if f.location}
+    expected = {("CTL402", "taken"), ("CTL401", "branch"), ("CTL401", "other"), ("CTL404", "check")}
+    assert expected <= told

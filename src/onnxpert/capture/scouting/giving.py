@@ -38,9 +38,13 @@ class Given:
         self._lines[at.file, at.line] = _Taken(text, at, needed)
         return True
 
+    def has(self, place: Location | None) -> bool:
+        """Whether the numbers that a line takes are plain ones."""
+        return place is not None and (place.file, place.line) in self._lines
+
     def blocker(self, place: Location | None, *, listed: bool) -> Blocker | None:
         """What is to be said of a number that is taken at a place, if it is one of those."""
-        if place is None or (place.file, place.line) not in self._lines:
+        if place is None or not self.has(place):
             return None
         taken = self._lines[place.file, place.line]
         return Blocker(Asked.NUMPY if listed else Asked.NUMBER, taken.text, taken.at, taken.needed)

@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
+from onnxpert.capture.scouting.noticing import noticing
 from onnxpert.capture.scouting.stumbling import is_librarys
 from onnxpert.capture.scouting.witness import LEAVES
 from onnxpert.core.types import Asked
@@ -23,6 +24,7 @@ from onnxpert.core.types import Asked
 if TYPE_CHECKING:
     from onnxpert.capture.scouting.scout import Scout
 
+_NUMBERS = frozenset({"item", "tolist"})
 _MOST_NUMBERS = 64  # of a list that are followed one by one
 
 
@@ -107,6 +109,8 @@ class _Calls(TorchFunctionMode):
                 out = func(*args, **kwargs)
             if scout.takes_out(name, args):
                 scout.left(name)
+            if name in _NUMBERS and scout.given.has(scout.place()):
+                out = noticing(out, scout.decided)
         except Exception as error:
             try:
                 given, named = scout.reals((tuple(args), kwargs))

@@ -133,6 +133,14 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         self.answers.setdefault(line, set()).add(value == sympy.true)
         return sympy.false if value == sympy.true and self.hurry.leaves(place) else value
 
+    def decided(self, answer: bool) -> bool:
+        """What a comparison of a plain number of the data's gives, which is noted where it decides."""
+        place = self.place()
+        if self._witness is not None or condition(place) is None:
+            return answer
+        value = sympy.true if answer else sympy.false
+        return bool(self._decided(value, "a number was compared", place))
+
     def other_sides(self) -> dict[tuple[str, int], bool]:
         """The answers that lines did not have which had but one, and that would lead elsewhere."""
         return {
