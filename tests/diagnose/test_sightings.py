@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+from typing import Any
 
 import numpy as np
 import torch
@@ -229,3 +230,15 @@ def test_a_list_of_numbers_is_taken_at_one_place() -> None:
     report = onnxpert.diagnose(Counted().eval(), (torch.ones(5),))
     assert [each.count for each in report.findings if each.blocks] == [1]
     assert "more place" not in str(report)
+
+
+class Either(nn.Module):
+    def forward(self, x: Tensor, names: bool = False) -> Any:
+        if not names:
+            return torch.fft.rfft(x), "spectrum"  # seen
+        return x, "values"
+
+
+def test_of_several_lines_that_return_the_one_that_did_is_named() -> None:
+    report = onnxpert.diagnose(Either().eval(), (torch.randn(4),))
+    assert marked(report, "DTY901") == marked(report, "INP121") == ["seen"]

@@ -29,6 +29,7 @@ from onnxpert.capture.holder import Recorded
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.pools import pools_at_once
 from onnxpert.capture.reads import condition
+from onnxpert.capture.returning import returning
 from onnxpert.capture.size_questions import OpenSizes, joins_a_list, questions
 from onnxpert.capture.size_refusals import refusals
 from onnxpert.capture.state import untouched
@@ -112,8 +113,9 @@ def unmet(loaded: Loaded) -> Captured:
     return Captured(Recorded(graph), (), "scout", loaded=loaded)
 
 
-def _objects(loaded: Loaded, given: Sequence[str]) -> Iterator[Sighting]:
-    """What goes in or comes out whose class torch's own exporter would not open."""
+def _objects(loaded: Loaded, given: Sequence[str], lines: Sequence[int]) -> Iterator[Sighting]:
+    """Where something comes out, and what goes in or comes out whose class torch's own exporter
+    would not open."""
     at = loaded.source
     if at is None or ownership(at.file) != Owner.USER:
         return
@@ -121,8 +123,10 @@ def _objects(loaded: Loaded, given: Sequence[str]) -> Iterator[Sighting]:
     refused = {problem.subject for problem in loaded.problems}  # no file has what is in it
     for name in [one for one in classes((args, kwargs)) if one not in refused]:
         yield Sighting(Sight.OBJECT, name, at)
+    end = returned(at, lines[-1] if lines else 0) or at
+    yield Sighting(Sight.RETURN, "", end)
     for name in given:
-        yield Sighting(Sight.OBJECT, name, returned(at) or at)
+        yield Sighting(Sight.OBJECT, name, end)
 
 
 def _line(at: Location | None) -> tuple[str, int] | None:
@@ -176,8 +180,9 @@ def _watched(loaded: Loaded, whole: Collection[Any]) -> Sights:
         stack.enter_context(Unwritten(module))
         stack.enter_context(_Dispatched(sights))
         flat, caching = Flat(loaded), Caching(module)
-        sights.answer = answered(lambda: flat(*values), sights.formats, sights.effort)
-        sights.others += _objects(loaded, flat.classes)
+        with returning(loaded.source) as lines:
+            sights.answer = answered(lambda: flat(*values), sights.formats, sights.effort)
+        sights.others += _objects(loaded, flat.classes, lines)
         keeps = caching.called() or bool(deeds.assigned)
         if keeps or any(one.sight is Sight.WRITE for one in sights.others):
             again = stack.enter_context(HandingOn(module, deeds.assigned))

@@ -111,9 +111,11 @@ def _is_written(path: str) -> bool:
     return True
 
 
-def returned(definition: Location | None) -> Location | None:
-    """Where the function that is defined at a place returns; the place itself where that is not one
-    line."""
+def returned(definition: Location | None, line: int = 0) -> Location | None:
+    """Where the function that is defined at a place returns: at the line where it was seen to, at the
+    only one that there is, else the place itself."""
+    if definition is not None and line:
+        return _at(definition, line)
     function = _function(definition)
     own = _own(function) if function is not None else ()
     lines = [each.lineno for each in own if isinstance(each, ast.Return)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from onnxpert.core.idleness import is_idle
 from onnxpert.core.source import of_meta
 from onnxpert.core.storages import storage_if_any, written
+from onnxpert.core.surrounding import returned
 from onnxpert.core.types import Captured, InputKind, Location, Sight
 from onnxpert.diagnose.modes import FLAGS
 
@@ -157,6 +158,12 @@ def draws(node: fx.Node) -> bool:
         return False  # in training mode, which is said in its own words
     tagged = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
     return tagged and name not in _COMPUTING and not is_idle(node)
+
+
+def end_of(captured: Captured) -> Location | None:
+    """Where the model was seen to return; else the only line where it can, or its definition."""
+    seen = (one.location for one in captured.seen if one.sight is Sight.RETURN)
+    return next(seen, None) or returned(captured.loaded.source if captured.loaded else None)
 
 
 def boundary(captured: Captured) -> Iterator[tuple[str, str, Any]]:

@@ -93,6 +93,7 @@ class Sight(StrEnum):
     REFUSAL = "refusal"  # raise when a size is another: `input.axis`
     MEETING = "meeting"  # bring together such a size and one that is a number elsewhere
     OBJECT = "object"  # take or give an object of a class that torch knows nothing of
+    RETURN = "return"  # give what the model gives
 
 
 @dataclass(frozen=True, slots=True)

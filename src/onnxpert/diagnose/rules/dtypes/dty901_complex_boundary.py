@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.surrounding import returned
 from onnxpert.core.types import Captured, Hit, Severity
-from onnxpert.diagnose.flow import boundary
+from onnxpert.diagnose.flow import boundary, end_of
 from onnxpert.diagnose.rule import rule
 
 
@@ -57,6 +56,6 @@ def complex_boundary(captured: Captured) -> Iterator[Hit]:
         if hasattr(value, "is_complex") and value.is_complex():
             yield Hit(
                 f"the {kind} {name} is complex: in the file it is real, with a last dimension of 2",
-                at=source if kind == "input" else returned(source),
+                at=source if kind == "input" else end_of(captured),
                 help="use torch.view_as_real in the model to make the pairs visible",
             )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from onnxpert.core.surrounding import returned
 from onnxpert.core.types import Captured, Hit, Severity
+from onnxpert.diagnose.flow import end_of
 from onnxpert.diagnose.rule import rule
 
 
@@ -55,7 +55,7 @@ def dropped_output(captured: Captured) -> Iterator[Hit]:
     if not outputs and not captured.cut_short:
         yield Hit(
             "the model returns no tensor, so the file would have no output",
-            at=returned(captured.loaded.source) if captured.loaded else None,
+            at=end_of(captured),
             help="return the tensors that the file shall give",
             severity=Severity.ERROR,
         )
@@ -65,7 +65,7 @@ def dropped_output(captured: Captured) -> Iterator[Hit]:
             f"the outputs {one} to {rest[-1]} are each a {kind}, and the file leaves them out"
             if rest
             else f"the output {one or 'of the model'} is a {kind}, and the file leaves it out",
-            at=returned(captured.loaded.source) if captured.loaded else None,
+            at=end_of(captured),
             help="return tensors, and keep names and settings beside the model",
         )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.surrounding import returned
 from onnxpert.core.types import Captured, Hit, Severity
+from onnxpert.diagnose.flow import end_of
 from onnxpert.diagnose.rule import rule
 
 
@@ -67,7 +67,7 @@ def constant_output(captured: Captured) -> Iterator[Hit]:
         f"the output {name} is the number {value!r} whatever the input"
         if len(found) == 1
         else many,
-        at=returned(captured.loaded.source) if captured.loaded else None,
+        at=end_of(captured),
         help="make the dimension dynamic if it is a size, or leave it out",
         notes=(", ".join(f"{one} = {number!r}" for one, number in found),) if found[1:] else (),
     )

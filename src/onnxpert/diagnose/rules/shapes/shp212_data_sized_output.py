@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from onnxpert.core.surrounding import returned
 from onnxpert.core.types import Captured, Hit, Severity
-from onnxpert.diagnose.flow import boundary
+from onnxpert.diagnose.flow import boundary, end_of
 from onnxpert.diagnose.rule import rule
 
 
@@ -59,7 +58,7 @@ def data_sized_output(captured: Captured) -> Iterator[Hit]:
         if axes:
             yield Hit(
                 f"the output {name} has a size that the data decide (axis {axes[0]})",
-                at=returned(captured.loaded.source) if captured.loaded else None,
+                at=end_of(captured),
                 help="pad to a fixed size and return a mask, if the caller needs to know the size",
             )
 
