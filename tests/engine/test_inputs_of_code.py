@@ -9,6 +9,7 @@ import torch
 
 import onnxpert
 from onnxpert.core.errors import UsageError
+from onnxpert.engine.calibration import read_calibration
 from onnxpert.engine.sources import further_examples, prepare
 
 CODE = """
@@ -76,3 +77,9 @@ def test_what_is_no_input_is_said(code: str, asked: str, said: str) -> None:
 def test_a_file_that_is_not_there_is_said(code: str) -> None:
     with pytest.raises(UsageError, match=r"there is no file `.*other\.py`"):
         prepare(f"{code}:Net", [], code.replace("net.py", "other.py") + ":one")
+
+
+def test_a_call_to_measure_comes_from_code_too(code: str) -> None:
+    ((args, kwargs),) = read_calibration(f"{code}:by_name", lambda each: ((each,), {}))
+    assert not args
+    assert list(kwargs) == ["batch", "mask"]

@@ -32,9 +32,9 @@ def _read(each: Any, example: Callable[[Any], Call]) -> Iterator[Call]:
     if not isinstance(each, (str, PathLike)):
         yield example(each)
         return
-    from onnxpert.load.input_file import read_input_file
+    from onnxpert.load.input_code import read_inputs
 
     path = Path(each)
     files = sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
     for file in files:
-        yield (), read_input_file(str(file))
+        yield read_inputs(str(file))
