@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import queue
 import urllib.request
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -264,3 +266,31 @@ def test_what_is_kept_in_objects_of_pythons_own_classes() -> None:
     assert sorted(marked(report, "STA302")) == ["name", "queue"]
     assert model.state.mean is None
     assert model.results.empty()
+
+
+class Keeps:
+    def __init__(self) -> None:
+        self.rows: list[Tensor] = []
+        self.calls = 0
+
+    def __call__(self, module: nn.Module, args: Any, out: Tensor) -> Tensor:
+        self.rows.append(out.sum())  # kept
+        return out + sum(self.rows)
+
+    def count(self, module: nn.Module, args: Any) -> None:
+        self.calls += 1  # counted
+
+
+def _last(store: dict[str, Tensor], module: nn.Module, args: Any, out: Tensor) -> None:
+    store["last"] = out  # stored
+
+
+def test_what_objects_keep_that_are_hooks_is_told_and_put_back() -> None:
+    model, keeps, store = nn.Sequential(nn.Linear(3, 3)).eval(), Keeps(), {}
+    model[0].register_forward_hook(keeps)
+    model[0].register_forward_pre_hook(keeps.count)
+    model[0].register_forward_hook(functools.partial(_last, store))
+    report = onnxpert.diagnose(model, (torch.randn(2, 3),))
+    told = {*marked(report, "STA302"), *marked(report, "STA305")}
+    assert told == {"kept", "counted", "stored"}
+    assert (keeps.rows, keeps.calls, store) == ([], 0, {})

@@ -463,3 +463,25 @@ class Cut(nn.Module):
 def test_the_end_of_a_range_is_told_where_it_is_made() -> None:
     report = onnxpert.diagnose(Cut().eval(), (torch.randn(2, 6),), dynamic_shapes=({1: "n"},))
     assert marks(report, "SHP203") == {"cut": Severity.INFO}
+
+
+class Recurs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.deep = nn.GRU(3, 3, num_layers=2, dropout=0.3)
+        self.flat = nn.LSTM(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.deep(x)[0]  # drops
+        return self.flat(y)[0]  # has nothing to drop between
+
+
+def test_a_recurrent_layer_in_training_mode_is_told_as_such() -> None:
+    model = Recurs().eval()
+    model.deep.train()
+    model.flat.train()
+    report = onnxpert.diagnose(model, (torch.randn(4, 3),))
+    assert marks(report, "STA312") == {"drops": Severity.ERROR}
+    assert marks(report, "NUM702") == {}
+    report = onnxpert.diagnose(model.train(), (torch.randn(4, 3),))
+    assert marks(report, "STA303") == {"drops": Severity.ERROR}

@@ -104,7 +104,10 @@ def _through_model(model: Any) -> _Walk:
     for path, part in parts:
         prefix = f"{path}." if path else ""
         for key, value in list(vars(part).items()):
-            if key not in _REGISTRIES and not key.endswith(_HOOKS):
+            if key.endswith(_HOOKS):
+                for hook in _called(value):
+                    walk.look(hook, prefix + type(hook).__name__, type(part), key)
+            elif key not in _REGISTRIES:
                 walk.look(value, prefix + key, type(part), key)
     kinds = dict.fromkeys(kind for _, part in parts for kind in type(part).__mro__)
     for kind in kinds:
@@ -186,16 +189,16 @@ class _Walk:
             return
         if is_tensor(value):
             self.tensors.setdefault(id(value), (name, value))
-        elif type(value) in _CONTAINERS:
-            self.seen.add(id(value))
-            self.found.append(Table(value, name, owner, attribute))
-            for each in _items(value):
-                self.look(each, name, owner, attribute, depth + 1)
-        elif type(value) is tuple:
+        elif type(value) in (tuple, *_CONTAINERS):
+            if type(value) is not tuple:  # which nothing changes
+                self.seen.add(id(value))
+                self.found.append(Table(value, name, owner, attribute))
             for each in _items(value):
                 self.look(each, name, owner, attribute, depth + 1)
         elif isinstance(value, (FunctionType, type, *_WRAPPERS)):
             self.look_into_code(value, depth)
+            for each in _carried(value):
+                self.look(each, name, owner, attribute, depth + 1)
         elif type(value).__module__ in _HOLDERS and hasattr(value, "__dict__"):
             self.seen.add(id(value))
             for each in list(vars(value).values()):  # what it is to its owner, and not by parts
@@ -237,6 +240,20 @@ def _unwrapped(code: Any) -> Any:
         if isinstance(code, _WRAPPERS) and getattr(code, name, None) is not None:
             code = getattr(code, name)
     return code
+
+
+def _carried(code: Any) -> Iterator[Any]:
+    """What a method, or a function with some arguments given, brings along."""
+    if isinstance(code, MethodType):
+        yield code.__self__
+    elif isinstance(code, partial):
+        yield from (*code.args, *code.keywords.values())
+
+
+def _called(hooks: Any) -> Iterator[Any]:
+    """The hooks of a module that may keep something; what a function does is in its code."""
+    if isinstance(hooks, dict):
+        yield from (hook for hook in hooks.values() if not isinstance(hook, FunctionType))
 
 
 def _kept_by(function: FunctionType) -> Iterator[tuple[str, Any]]:

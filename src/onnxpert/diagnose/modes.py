@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 FLAGS = {
     "dropout": 2, "dropout_": 2, "feature_dropout": 2, "feature_dropout_": 2, "alpha_dropout": 2,
     "native_dropout": 2, "feature_alpha_dropout": 2, "batch_norm": 5, "instance_norm": 5, "rrelu": 3,
+    "lstm": 6, "gru": 6, "rnn_tanh": 6, "rnn_relu": 6,
 }  # fmt: skip
+_RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 _BY_INSTANCE = "instance_norm"
 
 
@@ -32,8 +34,15 @@ class Layer:
 
 def is_on(name: str, args: tuple[Any, ...]) -> bool:
     """Whether a call trains; a dropout with a probability of 0 does nothing either way, nor does an
-    instance norm without statistics of its own, which is by the instance always."""
+    instance norm without statistics of its own, which is by the instance always. Recurrent layers drop
+    between one another."""
     place = FLAGS[name]
+    if name in _RECURRENT:
+        place += not isinstance(
+            args[2], (list, tuple)
+        )  # of a packed sequence the batch sizes come first
+        layers, share, training = args[place - 2 : place + 1]
+        return bool(training and share and layers > 1)
     on = len(args) > place and bool(args[place]) and not (name == _BY_INSTANCE and args[3] is None)
     return on and not ("dropout" in name and args[1] == 0)
 
