@@ -547,6 +547,18 @@ CASES: dict[str, list[tuple[str, str]]] = {
         ),
         ("kinds = set(x.argmax(1).tolist())\nreturn x * len(kinds)", ""),
         (
+            "y = x.mean().item()\nself.seen.append(x.max().item())\nreturn x * y",
+            "self.seen.append(x.max().item())",  # a tensor would hold what it was computed of
+        ),
+        (
+            "global TABLES\nTABLES = x.max().item()\nprint(TABLES)\nreturn x * x.mean().item()",
+            "TABLES = x.max().item()\n        print(TABLES)\n        return x * x.mean()",
+        ),
+        (
+            "global TABLES\nTABLES = x.max().item()\nreturn x * TABLES",
+            "TABLES = x.max()\n",
+        ),
+        (
             "at = [0]\nat.append(int(x.sum(0).argmax()))\nreturn x[0][at] * torch.tensor(at)",
             "return x[0][torch.stack([torch.as_tensor(each) for each in at])] * torch.stack(",
         ),
@@ -812,6 +824,10 @@ CASES: dict[str, list[tuple[str, str]]] = {
         (
             "y = self.fc(x)\nself.last = y  # for later\nreturn y",
             "is_exporting():\n            self.last = y  # for later\n        return y",
+        ),
+        (
+            "global TABLES\nTABLES = x.max().item()  # for later\nreturn self.fc(x)",
+            "is_exporting():\n            TABLES = x.max().item()  # for later\n        return",
         ),
         (
             "self.seen.append(x.mean())\nreturn self.fc(x)",

@@ -8,6 +8,7 @@ import libcst as cst
 
 from onnxpert.repair.codemod import codemod
 from onnxpert.repair.source.change import Change
+from onnxpert.repair.source.logs import is_logged
 from onnxpert.repair.source.page import Page, elements, given
 from onnxpert.repair.source.printing import is_printed
 from onnxpert.repair.source.watching import Kind
@@ -24,12 +25,12 @@ _STACK = "torch.stack([torch.as_tensor(each) for each in {}])"
 def keep_as_tensor(page: Page) -> Iterator[Change]:
     """A tensor computes like the numbers in it, and without leaving the graph."""
     for node, value in page.methods("item", "tolist"):
-        left = node.args or _is_keyed(page, node) or is_printed(page, node)
+        left = node.args or _is_keyed(page, node) or _is_for_others(page, node)
         if page.is_tensor(value) and not left:
             yield node, value if page.code(node.func).endswith("tolist") else _scalar(page, value)
     for node in page.calls("float", "int", "bool"):
         value = node.args[0].value if node.args else node
-        if page.is_tensor(value) and not is_printed(page, node):
+        if page.is_tensor(value) and not _is_for_others(page, node):
             seen = {each.dtype for each in page.values(value)}
             floats = all(name.startswith(("float", "bfloat")) for name in seen)
             cast = _CASTS.get(page.name(node.func), "" if floats else ".to(torch.float32)")
@@ -43,6 +44,11 @@ def keep_as_tensor(page: Page) -> Iterator[Change]:
         place = part.slice[0].slice if len(part.slice) == 1 else None
         if isinstance(place, cst.Index) and page.is_tensor(part.value):
             yield from _places(page, place.value)
+
+
+def _is_for_others(page: Page, node: cst.Call) -> bool:
+    """Whether it is printed or kept for somebody outside, who wants a number."""
+    return is_printed(page, node) or is_logged(page, node)
 
 
 def _is_keyed(page: Page, node: cst.Call) -> bool:
