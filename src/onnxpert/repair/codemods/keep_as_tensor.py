@@ -13,7 +13,7 @@ from onnxpert.repair.source.page import Page, elements, given
 from onnxpert.repair.source.printing import is_printed
 from onnxpert.repair.source.watching import Kind
 
-_CASTS = {"int": ".to(torch.int64)", "bool": ".to(torch.bool)"}
+_CASTS = {"int": "int64", "bool": "bool"}
 _KEYED = ("set", "frozenset", "dict.fromkeys", "collections.Counter")
 _STACK = "torch.stack([torch.as_tensor(each) for each in {}])"
 
@@ -33,8 +33,9 @@ def keep_as_tensor(page: Page) -> Iterator[Change]:
         if page.is_tensor(value) and not _is_for_others(page, node):
             seen = {each.dtype for each in page.values(value)}
             floats = all(name.startswith(("float", "bfloat")) for name in seen)
-            cast = _CASTS.get(page.name(node.func), "" if floats else ".to(torch.float32)")
-            yield node, _scalar(page, value, cast)
+            dtype = _CASTS.get(page.name(node.func), "" if floats else "float32")
+            is_so = not dtype or seen == {dtype}
+            yield node, _scalar(page, value, "" if is_so else f".to(torch.{dtype})")
     for attribute in page.each(cst.Attribute):
         if attribute.attr.value == "data" and page.is_tensor(attribute):  # noted where it is read
             yield attribute, page.expression("{}.detach()", attribute.value)
