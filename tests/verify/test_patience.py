@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import onnxpert
-from onnxpert.verify import patience, reference, sided
+from onnxpert.verify import cases, patience, reference, sided
 from onnxpert.verify.patience import Limit, Patience
 from onnxpert.verify.reference import Output, Reference
 
@@ -95,8 +95,8 @@ def test_each_side_meets_the_sizes_of_the_other_on_a_slow_machine_too(
     monkeypatch.setattr(reference, "time", clock)
     x, dims = torch.ones(5), {"x": {0: "n"}}
     report = onnxpert.export(Sided().eval(), (x,), tmp_path / "m.onnx", dynamic_shapes=dims)
-    cases = {row.case for row in report.verified}
-    assert {f"values x 0.01, n={size}" for size in (1, 8, 9)} <= cases
+    named = {row.case for row in report.verified}
+    assert {f"values x 0.01, n={size}" for size in (1, 8, 9)} <= named
 
 
 class Joined(nn.Module):
@@ -118,3 +118,20 @@ def test_as_many_sizes_are_tried_on_a_slow_machine(
     quick = tried(1e-5)
     assert len([name for name in quick if "n=" in name and "m=" in name]) > 4
     assert tried(1.0) == quick
+
+
+class BySize(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * 2 if x.shape[0] > 8 else x + 1
+
+
+@pytest.mark.parametrize(("kind", "again"), [(BySize, False), (Sided, True)])
+def test_what_sizes_decide_is_compared_at_each_of_them_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[nn.Module], again: bool
+) -> None:
+    monkeypatch.setattr(cases, "_FAR_SECONDS", 0.0)  # then the larger size is one that was tried
+    x, dims = torch.ones(5), {"x": {0: "n"}}
+    report = onnxpert.export(kind().eval(), (x,), tmp_path / "m.onnx", dynamic_shapes=dims)
+    found = {row.case for row in report.verified}
+    assert "n=7" in found
+    assert ("example, n=7" in found) is again

@@ -135,16 +135,6 @@ def is_doubtful(
     return bool(doubted(captured, loaded, lowered, beyond))
 
 
-def is_read_by_lines(loaded: Loaded, lowered: Lowered, sizes: Mapping[str, int]) -> bool:
-    """Whether a failure at these sizes would have the lines of the model written down."""
-    beyond = _broken_at(lowered, sizes)
-    return (
-        not loaded.as_written
-        and any(beyond)
-        and all(asked_for(loaded, lowered, one) or is_own(one) for one in beyond)
-    )
-
-
 def _broken_at(lowered: Lowered, sizes: Mapping[str, int]) -> list[Boundary]:
     """What is assumed and does not hold at these sizes, but at the example's."""
     example = {symbol.name: symbol.example for symbol in lowered.symbols}

@@ -8,7 +8,7 @@ from pathlib import Path
 from onnxpert.core.types import Captured, Loaded, Lowered, Randomness, Verified
 from onnxpert.engine.again import may_have_other_sides
 from onnxpert.engine.chance import randomness
-from onnxpert.engine.offers import is_doubtful, is_read_by_lines, pairs
+from onnxpert.engine.offers import is_doubtful, pairs
 from onnxpert.engine.walk import Walk
 from onnxpert.verify import verify
 
@@ -28,19 +28,13 @@ def proof(walk: Walk, loaded: Loaded, file: Path) -> Verified:
         computed_in=walk.request.precision or walk.narrower,
         undetermined=walk.request.undetermined == "allow",
         provisional=may_have_other_sides(walk.captured, loaded),
-        replaced_at=_leads_on(walk, loaded, lowered) if lowered is not None else None,
+        replaced_at=_doubts(walk, loaded, lowered) if lowered is not None else None,
         alike=_alike(loaded, lowered) if lowered is not None else (),
     )
 
 
-def _leads_on(walk: Walk, loaded: Loaded, lowered: Lowered) -> Callable[[Mapping[str, int]], bool]:
-    """Whether a failure at some sizes would have the model captured again, whatever explains it."""
-
-    def at(sizes: Mapping[str, int]) -> bool:
-        doubtful = is_doubtful(walk.captured, loaded, lowered, sizes)
-        return doubtful or is_read_by_lines(loaded, lowered, sizes)
-
-    return at
+def _doubts(walk: Walk, loaded: Loaded, lowered: Lowered) -> Callable[[Mapping[str, int]], bool]:
+    return lambda sizes: is_doubtful(walk.captured, loaded, lowered, sizes)
 
 
 def _alike(loaded: Loaded, lowered: Lowered) -> list[tuple[str, str]]:

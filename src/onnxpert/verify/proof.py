@@ -121,6 +121,7 @@ class _Tally:
     attempts: int = 0
     compared: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
+    sizes: list[Mapping[str, int]] = field(default_factory=list)  # at which something was compared
 
     def is_enough(self, extra: int) -> bool:
         most, attempts = cases.MOST_CASES + extra, cases.MOST_ATTEMPTS + extra
@@ -238,9 +239,16 @@ class _Proof:
             rows += self._shown(wish, tally)
         replaced = replaced or any(map(self._leads_on, rows))
         for wish in () if replaced else self._wishes_elsewhere(character.effort):
-            rows += self._shown(wish, tally)
+            if not self._was_shown(wish, tally):
+                rows += self._shown(wish, tally)
         done = tally.compared  # perhaps for another wish, that is always shown
         return [row for row in rows if row.verdict is not Verdict.SKIPPED or row.case not in done]
+
+    def _was_shown(self, wish: cases.Wish, tally: _Tally) -> bool:
+        """Whether the sides that it is for were compared there: sizes alone decide."""
+        if self.sides is None or self.sides.by_values or not wish.ways:
+            return False
+        return wish.ways[0].sizes in tally.sizes
 
     def _leads_on(self, row: Row) -> bool:
         """Whether a failure has the model captured again, and the next file is tried everywhere."""
@@ -286,6 +294,7 @@ class _Proof:
                 self.sides.note(case, leaves)
                 self.sides.compared.append(case)
             tally.compared.add(case.name)
+            tally.sizes.append(case.sizes)
             tally.done += 1
             return rows + refusals[:1]
         return refusals[:1]  # the other ways were only tried because of the first

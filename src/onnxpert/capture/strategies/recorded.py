@@ -119,8 +119,9 @@ class Walker:
         found = None
         if not any(branch.about_data for branch in captured.branches):
             found = self._in_turns(loaded, axes, graph)
-        # As it was captured: a plain run knows no branches, and may stop at `int(n.item())`.
-        found = found or rolled(loaded, axes, self._flatly, SHORT)
+        if found is None and (captured.branches or captured.reads):
+            # As it was captured: a plain run knows no branches, and may stop at `int(n.item())`.
+            found = rolled(loaded, axes, self._flatly, SHORT)
         return self._whole(loaded, self._asked(loaded, axes, found, captured))
 
     def _whole(self, loaded: Loaded, found: Captured | None) -> Captured | None:
