@@ -485,3 +485,19 @@ def test_a_recurrent_layer_in_training_mode_is_told_as_such() -> None:
     assert marks(report, "NUM702") == {}
     report = onnxpert.diagnose(model.train(), (torch.randn(4, 3),))
     assert marks(report, "STA303") == {"drops": Severity.ERROR}
+
+
+class Orders(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        rounded = torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)
+        best = torch.sort(rounded)[0].dequantize()  # unread
+        kinds = {int(one) for one in x[0]}  # set
+        return torch.linalg.eigvals(best).abs() * len(kinds)  # below
+
+
+def test_behind_an_unread_quantised_operator_the_look_goes_on() -> None:
+    report = onnxpert.diagnose(Orders().eval(), (torch.randn(3, 3),))
+    assert marks(report, "OPS511") == {"unread": Severity.ERROR}
+    assert marks(report, "CTL405") == {"set": Severity.ERROR}
+    assert marks(report, "OPS501") == {"below": Severity.ERROR}
+    assert marks(report, "CAP001") == {}

@@ -83,9 +83,6 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
         failed = CaptureFailed(loaded, (("none", failure(stands)),))
         return beside(failed, substituted(loaded), capture)
     attempts: list[tuple[str, Failure]] = []
-    blockers: tuple[Blocker, ...] = ()
-    scouted: Captured | None = None
-    sides: tuple[Captured, ...] = ()
     with (
         _frozen(owner(loaded.module)),
         _quiet(),
@@ -116,15 +113,25 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
             if loaded.numbers and attempts[-1][1].kind == _ASKED:  # it is tried with constants next
                 break
             if attempts[-1][1].kind == UnreadQuantisedError.__name__:  # nor does anybody else know
-                break
+                return _scouted(loaded, attempts)
         else:
-            asked = [failed for _, failed in attempts if failed.kind == _ASKED and failed.location]
-            stopped = [failed.location for failed in asked[:1] if failed.location]
-            blockers, scouted, sides = scout(loaded, stopped)
-            scouted = _finished(_filled(scouted or unmet(loaded)), blockers)
-            scouted = with_refusals(scouted, blockers)
-            sides = tuple(map(_filled, sides))
-    return CaptureFailed(loaded, tuple(attempts), blockers=blockers, scouted=scouted, sides=sides)
+            return _scouted(loaded, attempts)
+    return CaptureFailed(loaded, tuple(attempts))
+
+
+def _scouted(loaded: Loaded, attempts: Sequence[tuple[str, Failure]]) -> CaptureFailed:
+    """The failure, with all that is in the way and what is behind it."""
+    asked = [failed for _, failed in attempts if failed.kind == _ASKED and failed.location]
+    stopped = [failed.location for failed in asked[:1] if failed.location]
+    blockers, scouted, sides = scout(loaded, stopped)
+    scouted = _finished(_filled(scouted or unmet(loaded)), blockers)
+    return CaptureFailed(
+        loaded,
+        tuple(attempts),
+        blockers=blockers,
+        scouted=with_refusals(scouted, blockers),
+        sides=tuple(map(_filled, sides)),
+    )
 
 
 def _run(strategy: Strategy, loaded: Loaded) -> Captured:

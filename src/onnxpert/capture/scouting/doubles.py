@@ -118,6 +118,10 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
                 return value
             self._stood_in.add(id(value))
             self._kept.append(value)
+            if value.is_quantized:
+                box = self.quantised.lifted(value)
+                self._real[id(box)] = value
+                return box
             return self._lift(value)
 
         return pytree.tree_map(one, tree)
