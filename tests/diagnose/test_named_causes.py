@@ -423,6 +423,20 @@ def test_a_forward_that_trains_is_no_refused_example() -> None:
     assert model.layer.weight.grad is None
 
 
+class Learns(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = x * 2
+        y.requires_grad_()
+        (slope,) = torch.autograd.grad((y**2).sum(), y)  # of no weight
+        return slope
+
+
+def test_a_gradient_of_something_else_than_weights_is_left_in() -> None:
+    """It needs gradients kept, also where no weight learns: to look at that again would never end."""
+    report = onnxpert.diagnose(Learns(), (torch.randn(3, 3),))
+    assert marks(report, "INP112") == {"of no weight": Severity.ERROR}
+
+
 class Windows(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         b, _, w = x.shape

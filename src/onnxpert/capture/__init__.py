@@ -177,9 +177,7 @@ def _as_far(ended: Captured | CaptureFailed) -> Captured | CaptureFailed:
         return ended
     if ended.sizes:
         return beside(ended, enlarged(ended.loaded, ended.sizes), capture)
-    if trains(ended.loaded):
-        with learning_nothing():
-            found = capture(ended.loaded)
+    if (found := _as_one_that_learns_nothing(ended.loaded)) is not None:
         told = Blocker(Asked.CALL, "it takes a gradient of its weights", ended.eager.location)
         failed = replace(ended, eager=None, blockers=(told,))
         return beside(failed, ended.loaded, lambda _: found)
@@ -188,6 +186,14 @@ def _as_far(ended: Captured | CaptureFailed) -> Captured | CaptureFailed:
     before = tuple(one for one in seen.blockers if at is None or not is_at(at, one))
     graph = None if seen.captured is None else _finished(_filled(seen.captured), before)
     return replace(ended, blockers=before, scouted=graph, sides=tuple(map(_filled, seen.sides)))  # type: ignore[no-any-return]
+
+
+def _as_one_that_learns_nothing(loaded: Loaded) -> Captured | CaptureFailed | None:
+    """None where it is not the gradients of its weights for which a model refuses its example."""
+    if not trains(loaded):
+        return None
+    with learning_nothing():
+        return capture(loaded) if _refused(loaded, ()) is None else None
 
 
 def _later(strategy: Strategy, loaded: Loaded) -> Captured | None:
