@@ -10,6 +10,7 @@ import torch
 from onnxpert.capture.flat import Flat, fed_copies, owner
 from onnxpert.capture.state import untouched
 from onnxpert.capture.unwritten import Unwritten
+from onnxpert.core.trust import nothing_on_trust
 from onnxpert.core.types import Loaded
 
 
@@ -21,6 +22,7 @@ def rehearse(loaded: Loaded, around: AbstractContextManager[Any] | None = None) 
         untouched(module, buffers=True),
         torch.no_grad(),
         torch.random.fork_rng([]),
+        nothing_on_trust(),
         Unwritten(module) if module is not None else nullcontext(),
         around or nullcontext(),
     ):

@@ -11,6 +11,7 @@ from typing import Any
 from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.state import untouched
 from onnxpert.capture.unlooked import takes_for_granted
+from onnxpert.core.trust import nothing_on_trust
 from onnxpert.core.types import (
     Boundary,
     Captured,
@@ -122,7 +123,12 @@ def _refusal(loaded: Loaded, sizes: Mapping[Source, int]) -> str:
 
     values = [resized(leaf, sizes) for leaf in fed(loaded)]
     call: Any = Flat(loaded)
-    with untouched(owner(loaded.module), buffers=True), warnings.catch_warnings(), torch.no_grad():
+    with (
+        untouched(owner(loaded.module), buffers=True),
+        nothing_on_trust(),
+        warnings.catch_warnings(),
+        torch.no_grad(),
+    ):
         warnings.simplefilter("ignore")
         try:
             call(*values)

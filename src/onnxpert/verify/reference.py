@@ -19,6 +19,7 @@ from onnxpert.core.dress import dressed_as, undressed
 from onnxpert.core.fast_paths import without_fast_paths
 from onnxpert.core.flatten import flatten_outputs
 from onnxpert.core.memory import Memory
+from onnxpert.core.trust import nothing_on_trust
 from onnxpert.core.types import Answer, Choice, Loaded
 from onnxpert.core.whereabouts import followed
 from onnxpert.verify.arrays import to_array
@@ -250,6 +251,7 @@ class Reference:
             torch.random.fork_rng(),
             dice_kept(),
             torch.no_grad(),
+            nothing_on_trust(),
         ):
             _sow(seed)
             try:
