@@ -294,9 +294,8 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         if place is not None:
             self._read.add((place.file, place.line))
         for symbol in number.node.expr.free_symbols:
-            self._taken[symbol] = (
-                place  # of a number that is taken twice, what is asked next is of this
-            )
+            # Of a number that is taken twice, what is asked next is of this.
+            self._taken[symbol] = place
             if self._reading:
                 self._listed.add(symbol)
 
