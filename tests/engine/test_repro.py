@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 import onnxpert
+from onnxpert.engine.repro.code import Part, script
 
 FACTOR = 3
 
@@ -137,6 +138,20 @@ def test_a_line_has_one_script_which_returns_what_it_makes(tmp_path: Path) -> No
     text = script.read_text(encoding="utf-8")
     assert "        text = json.dumps(x.tolist())\n        return text\n" in text
     assert "JSON" in fails(script)
+
+
+class Unpacked(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        low, high = x.aminmax()
+        span: torch.Tensor = high - low
+        return x / span
+
+
+def test_a_script_returns_what_a_line_unpacks_or_annotates() -> None:
+    """Nobody else needs such a line alone, and torch leaves it out rather than to fail at it."""
+    part = Part(Unpacked(), (torch.randn(3),), {})
+    for dropped, result in (((1, 2), "high"), ((2,), "span")):
+        assert f"        return {result}\n" in script(part, dropped)
 
 
 class Jumps(nn.Module):

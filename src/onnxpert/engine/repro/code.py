@@ -113,7 +113,7 @@ def _without(body: list[ast.stmt], drop: Sequence[int]) -> list[ast.stmt]:
 def _answering(body: list[ast.stmt]) -> list[ast.stmt]:
     """With what the last statement makes as the result: a model without any fails for that."""
     last = body[-1]
-    names = _binds(last) if isinstance(last, ast.Assign) else set()
+    names = _binds(last) if isinstance(last, (ast.Assign, ast.AnnAssign)) else set()
     return [*body, ast.Return(ast.Name(min(names), ast.Load()))] if names else body
 
 
@@ -179,9 +179,14 @@ def _binds(node: ast.stmt) -> set[str]:
         return set(map(_bound, node.names))
     if isinstance(node, ast.FunctionDef):
         return {node.name}
+    targets: list[ast.expr] = []
     if isinstance(node, ast.Assign):
-        return {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return set()
+        targets = node.targets
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        targets = [node.target]
+    inside = (each for target in targets for each in ast.walk(target))
+    stored = (each for each in inside if isinstance(each, ast.Name))
+    return {each.id for each in stored if isinstance(each.ctx, ast.Store)}
 
 
 def _bound(alias: ast.alias) -> str:
