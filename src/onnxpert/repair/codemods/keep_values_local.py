@@ -15,7 +15,7 @@ from onnxpert.repair.source.page import Page, below, names_in
 
 @codemod("keep-values-local", cures=("STA302",))
 def keep_values_local(page: Page) -> Iterator[Change]:
-    """What forward puts on the module is not in the file: a name of its own, or outside of exports alone."""
+    """What forward puts on the module or into a global is not in the file: a name of its own, or outside of exports alone."""
     for owner in below(page.tree, cst.ClassDef):
         taken, kept = names_in(owner), logs(page, owner)
         for name, nodes in attributes(owner).items():
