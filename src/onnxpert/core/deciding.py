@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +16,8 @@ _CONDITIONS = (ast.If, ast.IfExp, ast.While, ast.Assert)
 def deciding(place: Location, axes: Sequence[int] | None = None) -> Iterator[Location]:
     """Those that hold the place itself, or a variable that is assigned there; `axes` are the places of
     the number where all sizes of a tensor are read at once: `rows, columns = x.shape`."""
-    function = _function(place)
+    tree = tree_of(place.file)
+    function = None if tree is None else _function(tree, place.line)
     if function is None:
         return
     names = _assigned(function, place, axes)
@@ -43,12 +45,12 @@ def is_given_a_variable(file: str, line: int) -> bool:
     return False
 
 
-def _function(place: Location) -> ast.AST | None:
-    """The innermost function around a place."""
+@functools.lru_cache(4096)
+def _function(tree: ast.AST, line: int) -> ast.AST | None:
+    """The innermost function around a line, looked for once: a loop asks again in each turn."""
     found = None
-    tree = tree_of(place.file)
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.FunctionDef) and _covers(node, place.line):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and _covers(node, line):
             found = node
     return found
 
