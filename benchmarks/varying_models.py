@@ -222,6 +222,51 @@ class Blocks(nn.Module):
         return x[:, :length]
 
 
+class Retention(nn.Module):
+    """Blocks of a sequence, the last of them shorter, with a matrix handed on that fades."""
+
+    def __init__(self, width: int = 8, block: int = 4) -> None:
+        super().__init__()
+        self.block = block
+        self.qkv = nn.Linear(width, 3 * width)
+        self.fading = nn.Parameter(torch.tensor(0.9))
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, width = x.shape
+        q, k, v = self.qkv(x).chunk(3, -1)
+        state, rows = x.new_zeros(batch, width, width), []
+        for start in range(0, length, self.block):
+            stop = min(start + self.block, length)
+            steps = torch.arange(stop - start)
+            apart = steps[:, None] - steps
+            faded = torch.where(apart >= 0, self.fading ** apart.clamp(min=0), 0.0)
+            within = q[:, start:stop] @ k[:, start:stop].mT * faded @ v[:, start:stop]
+            rows.append(within + q[:, start:stop] @ state * self.fading ** (steps[:, None] + 1))
+            left = k[:, start:stop] * self.fading ** (stop - start - 1 - steps[:, None])
+            state = state * self.fading ** (stop - start) + left.mT @ v[:, start:stop]
+        return torch.cat(rows, 1)
+
+
+class PaddedScan(nn.Module):
+    """A state that is carried over the chunks of a sequence, which is filled up to fit."""
+
+    def __init__(self, width: int = 8, chunk: int = 4) -> None:
+        super().__init__()
+        self.chunk = chunk
+        self.mix = nn.Linear(width, width)
+        self.gate = nn.Parameter(torch.rand(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, width = x.shape
+        filled = F.pad(self.mix(x), (0, 0, 0, -length % self.chunk))
+        chunks = filled.view(batch, filled.shape[1] // self.chunk, self.chunk, width)
+        state, rows = torch.zeros_like(filled[:, 0]), []
+        for number in range(chunks.shape[1]):
+            rows.append(chunks[:, number].cumsum(1) + state[:, None])
+            state = rows[-1][:, -1] * self.gate.sigmoid()
+        return torch.cat(rows, 1)[:, :length]
+
+
 class Patches(nn.Module):
     """A vision transformer whose positions are resized to the picture."""
 
@@ -339,6 +384,8 @@ CASES = (
          _BATCH_AND_LENGTH),
     Case("Mamba-like scan, 1 layer", lambda: Scan(1), lambda: (_R(2, 9, 8),), _BATCH_AND_LENGTH),
     Case("Mamba-like scan, 3 layers", lambda: Scan(3), lambda: (_R(2, 9, 8),), _BATCH_AND_LENGTH),
+    Case("retention in blocks", Retention, lambda: (_R(2, 14, 8),), _BATCH_AND_LENGTH),
+    Case("scan in padded chunks", PaddedScan, lambda: (_R(2, 14, 8),), _BATCH_AND_LENGTH),
     Case("recurrent decoder in a loop", Decoder, lambda: (_R(2, 9, 8),), _BATCH_AND_LENGTH),
     Case("loop over the batch", lambda: Calls(lambda x: torch.stack([r.cumsum(0) for r in x])),
          lambda: (_R(3, 5),), (({0: "batch", 1: "length"},),)),
