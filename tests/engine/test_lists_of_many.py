@@ -266,3 +266,22 @@ def test_items_of_several_sizes_are_turned_and_cut(
         x = torch.randn(rows, width)
         (got,) = session.run(None, {"x": x.numpy()})
         torch.testing.assert_close(torch.tensor(got), model(x))
+
+
+def first_and_last_pieces(x: Tensor) -> Any:
+    pieces = x.split(2, 1)
+    half = x.chunk(2, 1)[0]
+    return pieces[0] * 2, pieces[-1].sum(), half.mean(1) + len(pieces)
+
+
+def test_a_piece_of_as_many_as_a_size_says(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    sizes = ({1: "n"},)
+    onnxpert.export(first_and_last_pieces, (torch.randn(3, 6),), path, dynamic_shapes=sizes)
+    session = onnxruntime.InferenceSession(path)
+    for size in (1, 2, 3, 6, 7, 12):
+        x = torch.randn(3, size)
+        for got, want in zip(
+            session.run(None, {"x": x.numpy()}), first_and_last_pieces(x), strict=True
+        ):
+            torch.testing.assert_close(torch.tensor(got), want)

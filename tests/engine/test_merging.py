@@ -137,3 +137,42 @@ def test_offered_sizes_stay_one_where_one_row_is_no_other_case(tmp_path: Path) -
     onnxpert.export(Masked(), (R(4, 3), R(4, 3)), file, dynamic_shapes="auto")
     one, other = (each.shape for each in onnxruntime.InferenceSession(file).get_inputs())
     assert one == other
+
+
+class BehindAnother(torch.nn.Module):
+    """A branch on other sizes comes first, and no two sizes become one."""
+
+    def forward(self, x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, ...]:
+        count = torch.zeros(())
+        if z.shape[0] < x.shape[0]:
+            count = count + 1
+        if y.shape[0] != x.shape[0]:
+            y = y.expand(x.shape[0], -1) * 2
+        return x, y, z, count
+
+
+class ComparedElsewhere(torch.nn.Module):
+    """What the size is compared with has to be smaller for the difference to show."""
+
+    def forward(self, x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+        count = torch.zeros(())
+        x = x.masked_fill(y > 0.5, 0.0)
+        if z.shape[0] < x.shape[0]:
+            count = count + 1
+        return x, count
+
+
+@pytest.mark.parametrize("shapes", ["auto", ({0: "a"}, {0: "b"}, {0: "c"})])
+@pytest.mark.parametrize("kind", [BehindAnother, ComparedElsewhere])
+def test_each_of_two_sizes_is_1_in_the_proof(
+    kind: type[torch.nn.Module], shapes: object, tmp_path: Path
+) -> None:
+    file = tmp_path / "m.onnx"
+    onnxpert.export(kind(), (R(4, 3), R(4, 3), R(4, 3)), file, dynamic_shapes=shapes)
+    session = onnxruntime.InferenceSession(file)
+    wide = ((1, 5, 2), (1, 5, 1)) if kind is ComparedElsewhere else ()
+    for rows in ((4, 4, 4), (5, 1, 2), (2, 1, 5), (1, 1, 3), *wide):
+        x, y, z = (R(count, 3) for count in rows)
+        got = session.run(None, {"x": x.numpy(), "y": y.numpy(), "z": z.numpy()})
+        for one, want in zip(got, kind()(x, y, z), strict=True):
+            torch.testing.assert_close(torch.tensor(one), want)

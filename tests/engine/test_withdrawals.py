@@ -152,3 +152,18 @@ def test_an_offered_size_that_can_be_one_size_only_is_fixed(tmp_path: Path) -> N
     told = {finding.rule: finding for finding in report.findings}
     assert told.keys() == {"SHP201", "SHP205"}
     assert "x.view(2, 10)" in told["SHP205"].location.code
+
+
+def test_how_many_parts_a_split_has_is_on_offer(tmp_path: Path) -> None:
+    class Parts(torch.nn.Module):
+        def forward(self, x: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+            return torch.stack([part.sum(0) for part in x.split(sizes.tolist())])
+
+    path = tmp_path / "m.onnx"
+    given = (torch.randn(6, 3), torch.tensor([1, 2, 3]))
+    onnxpert.export(Parts(), given, path, dynamic_shapes="auto")
+    session = onnxruntime.InferenceSession(path)
+    for sizes in ([6], [2, 2], [0, 3, 1, 2]):
+        x, parts = torch.randn(sum(sizes), 3), torch.tensor(sizes)
+        (got,) = session.run(None, {"x": x.numpy(), "sizes": parts.numpy()})
+        torch.testing.assert_close(torch.tensor(got), Parts()(x, parts))

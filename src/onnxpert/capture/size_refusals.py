@@ -78,15 +78,23 @@ class Offers:
             groups = [[one], *([alike] if len(alike) > 1 else [])]
             # A size of 1 is stretched to whatever is there, and says nothing of others.
             changes = (True, False) if _size(one) > _SMALLEST_TOLD else (True,)
+            ways = [(more, False) for more in changes]
+            # Of numbers that have to add up, another one has to be 0: `x.split(sizes.tolist())`.
+            ways += [(True, True)] if _is_whole(one) else []
             self._known[key] = not any(
-                _is_taken(loaded, group, more) for group in groups for more in changes
+                _is_taken(loaded, group, *way) for group in groups for way in ways
             )
         return self._known[key]
 
 
-def _is_taken(loaded: Loaded, group: list[Axis], more: bool) -> bool:
+def _is_whole(one: Axis) -> bool:
+    dtype = one.leaf.value.dtype
+    return not (dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
+
+
+def _is_taken(loaded: Loaded, group: list[Axis], more: bool, zeros: bool) -> bool:
     with suppress(RuntimeError, NotImplementedError):  # of what cannot be made longer, or shorter
-        return takes(_at_other_sizes(loaded, group, more=more))
+        return takes(_at_other_sizes(loaded, group, more=more, zeros=zeros))
     return False
 
 
@@ -94,7 +102,9 @@ def _is_scripted(loaded: Loaded) -> bool:
     return isinstance(owner(loaded.module), torch.jit.ScriptModule)
 
 
-def _at_other_sizes(loaded: Loaded, group: list[Axis], *, more: bool = True) -> Loaded:
+def _at_other_sizes(
+    loaded: Loaded, group: list[Axis], *, more: bool = True, zeros: bool = False
+) -> Loaded:
     """The model with another example, which has these axes longer, or shorter."""
     moved = {(one.leaf.name, one.axis): one for one in group}
     leaves = []
@@ -102,7 +112,7 @@ def _at_other_sizes(loaded: Loaded, group: list[Axis], *, more: bool = True) -> 
         value = leaf.value
         for axis, _ in leaf.dims:
             if (one := moved.get((leaf.name, axis))) is not None:
-                value = _resized(value, one, more)
+                value = _resized(value, one, more, zeros=zeros)
         leaves.append(leaf if value is leaf.value else replace(leaf, value=value))
     return replace(loaded, leaves=tuple(leaves))  # type: ignore[no-any-return]
 
@@ -190,11 +200,12 @@ def _size(one: Axis) -> int:
     return int(one.leaf.value.shape[one.axis])
 
 
-def _resized(value: Any, one: Axis, more: bool) -> Any:
+def _resized(value: Any, one: Axis, more: bool, *, zeros: bool = False) -> Any:
     """One more than in the example; one less if so wished, or where more was not asked for."""
     assert one.axis is not None
     value = value.detach()
     size = value.shape[one.axis]
     if more and (one.spec.upper is None or size < one.spec.upper):
-        return torch.cat([value, value.narrow(one.axis, size - 1, 1)], one.axis)
+        last = value.narrow(one.axis, size - 1, 1)
+        return torch.cat([value, torch.zeros_like(last) if zeros else last], one.axis)
     return value.narrow(one.axis, 0, size - 1)

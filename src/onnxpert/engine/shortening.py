@@ -27,11 +27,12 @@ def shortened(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified) 
     if not isinstance(captured, Captured) or takes_for_granted(captured) or verified.stateful:
         return None
     ways = list(_ways(loaded, lowered))
-    many = [[resized(leaf, ones) for leaf in loaded.leaves] for ones in ways]
+    tried = [(ones, sizes) for ones in ways for sizes in (ones, _halved(lowered, ones))]
+    many = [[resized(leaf, sizes) for leaf in loaded.leaves] for _, sizes in tried]
     found = first_difference(loaded, captured, many) if ways else None
     if found is None:
         return None
-    leaves = tuple(_apart(leaf, ways[found]) for leaf in loaded.leaves)
+    leaves = tuple(_apart(leaf, tried[found][0]) for leaf in loaded.leaves)
     args, kwargs = loaded.rebuild([leaf.value for leaf in leaves])
     own = tuple(leaf.value for leaf in loaded.leaves)
     examples = (*loaded.examples, own)
@@ -54,6 +55,20 @@ def _ways(loaded: Loaded, lowered: Lowered) -> Iterator[_Ones]:
         names = dict.fromkeys(name for name, _ in symbol.sources)
         if offered and symbol.example > 1 and 2 <= len(names) <= _MOST_INPUTS:
             yield from (dict.fromkeys(_of(symbol, name), 1) for name in names)
+
+
+def _halved(lowered: Lowered, ones: _Ones) -> _Ones:
+    """The same with the sizes that have nothing to do with it smaller: it may be compared with them."""
+    shared = {
+        symbol.name for symbol in lowered.symbols if not ones.keys().isdisjoint(symbol.sources)
+    }
+    others = [symbol for symbol in lowered.symbols if symbol.name not in shared]
+    halves = {
+        source: max(symbol.example // 2, symbol.lower, 1)
+        for symbol in others
+        for source in symbol.sources
+    }
+    return {**halves, **ones}
 
 
 def _of(symbol: Symbol, name: str) -> list[tuple[str, int]]:

@@ -15,7 +15,7 @@ from onnxpert.lower.symbols import Expr
 
 _UNSAID = ("ToFloat", "Identity")
 _SAID = {"TruncToInt": "int", "OpaqueUnaryFn_": "", "FloorToInt": "floor", "CeilToInt": "ceil"}
-_MOST_TRIED = (6, 4, 4)  # of the smallest, and so many more of the nearest, and by other sizes
+_MOST_TRIED = (8, 4, 4)  # of the smallest, and so many more of the nearest, and by other sizes
 _MOST_PAIRS = 6
 _MOST = 48
 _FAR = 1024  # from the example's size: so far one is looked for at which it does not hold
@@ -148,6 +148,10 @@ def _smallest(expr: Expr, hints: Mapping[Expr, int]) -> Iterator[dict[Expr, int]
     example's size too: a file that is right at the one need not be at the other."""
     kinds = (False, True) if _is_rounded(expr) else (False,)
     yield from _violations(expr, _with_its_limit(expr), hints, kinds)
+    if isinstance(expr, sympy.Eq) and expr.lhs.is_Symbol and expr.rhs.is_Symbol:
+        # Either may be 1 and be shown as many: of two sizes that differ, a model takes nothing else.
+        for symbol in sorted(expr.free_symbols, key=str)[1:]:
+            yield from _violations(expr, expr, hints, (False,), (symbol,))
 
 
 def _nearest(expr: Expr, hints: Mapping[Expr, int]) -> Iterator[dict[Expr, int]]:

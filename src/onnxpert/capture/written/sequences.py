@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.held import SYMBOLS, Grown
@@ -34,7 +35,12 @@ class Steps:
             if place.step == -1 and place.start is place.stop is None:
                 return backwards(self)
             raise UnwritableError("a part of a sequence is taken")
-        return self.item(self.count + place if isinstance(place, int) and place < 0 else place)
+        if not isinstance(place, int):
+            return self.item(place)
+        if isinstance(self.count, torch.SymInt) and not free_unbacked_symbols(self.count):
+            least = place + 1 if place >= 0 else -place
+            torch._check(self.count >= least)  # type: ignore[no-untyped-call]
+        return self.item(self.count + place if place < 0 else place)
 
 
 def steps(over: Any) -> Steps | None:

@@ -26,7 +26,7 @@ from onnxpert.capture.open_sizes.numbers import contains
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.recompiling import recompiled
 from onnxpert.capture.written.rewriting import rewritten
-from onnxpert.capture.written.syntax import FLOW, is_choice, is_number, is_search
+from onnxpert.capture.written.syntax import FLOW, is_choice, is_cutting, is_number, is_search
 from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Location
 
@@ -174,4 +174,5 @@ def _any(function: ast.FunctionDef) -> bool:
 
 
 def _decides(part: ast.AST) -> bool:
-    return isinstance(part, _DECIDING) or is_choice(part) or is_search(part) or is_number(part)
+    known = (is_choice, is_search, is_number, is_cutting)
+    return isinstance(part, _DECIDING) or any(one(part) for one in known)

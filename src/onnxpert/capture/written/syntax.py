@@ -46,6 +46,13 @@ def is_search(node: ast.AST) -> bool:
     return node.func.attr in ("count", "index") and len(node.args) == 1 and not node.keywords
 
 
+def is_cutting(node: ast.AST) -> bool:
+    """`x.split(2)` and `torch.chunk(x, 3)`: as many pieces as a size says."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr in ("split", "chunk") and bool(node.args)
+
+
 def is_unzipping(node: ast.Call) -> bool:
     """`zip(*rows)`."""
     if not isinstance(node.func, ast.Name) or node.func.id != "zip" or node.keywords:
