@@ -167,3 +167,14 @@ def test_how_many_parts_a_split_has_is_on_offer(tmp_path: Path) -> None:
         x, parts = torch.randn(sum(sizes), 3), torch.tensor(sizes)
         (got,) = session.run(None, {"x": x.numpy(), "sizes": parts.numpy()})
         torch.testing.assert_close(torch.tensor(got), Parts()(x, parts))
+
+
+def test_a_range_of_next_to_nothing_is_a_fixed_size(tmp_path: Path) -> None:
+    class Pools(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.avg_pool2d(x, (x.shape[2] // 2, 2))
+
+    path = tmp_path / "m.onnx"
+    report = exported(Pools(), (torch.randn(1, 2, 6, 8),), path)
+    assert report.ok
+    assert dims(path)[0][2] == 6

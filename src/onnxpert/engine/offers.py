@@ -170,6 +170,8 @@ def _range(lowered: Lowered, boundary: Boundary) -> tuple[int | None, int | None
     held = [n for n in range(1, last) if not broken(boundary, {symbol.name: n})]
     if len(held) < 2 or held[-1] - held[0] + 1 != len(held) or symbol.example not in held:
         return None, None
+    if held[0] > symbol.example // 2 and held[-1] < 2 * symbol.example:
+        return None, None  # next to nothing: a runtime asks for a fixed size, not for a range
     return held[0], held[-1] if held[-1] < last - 1 else None
 
 
