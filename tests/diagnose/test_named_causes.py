@@ -515,3 +515,43 @@ def test_behind_an_unread_quantised_operator_the_look_goes_on() -> None:
     assert marks(report, "CTL405") == {"set": Severity.ERROR}
     assert marks(report, "OPS501") == {"below": Severity.ERROR}
     assert marks(report, "CAP001") == {}
+
+
+class Measured(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        try:
+            return torch.from_numpy(numpy.unwrap(x.numpy()))  # array
+        except RuntimeError:
+            return x
+
+
+class Worded(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        try:
+            x = x * len(f"{float(str(x.mean().item())):.1f}")  # text
+        except (ValueError, TypeError):
+            x = x * 0
+        return x
+
+
+@pytest.mark.parametrize(
+    ("model", "rule", "mark"), [(Measured(), "CTL402", "array"), (Worded(), "CTL405", "text")]
+)
+def test_an_except_of_the_models_hides_nothing(model: nn.Module, rule: str, mark: str) -> None:
+    """It went on after the error that only a capture raises, and the file had its other way."""
+    report = onnxpert.diagnose(model.eval(), (torch.ones(3),))
+    assert marks(report, rule) == {mark: Severity.ERROR}
+    assert not any(found.rule == "NUM701" for found in report.findings)
+
+
+class Keyed(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        try:
+            key = x.data_ptr()
+        except RuntimeError:
+            key = None
+        return x * 2 if key != 0 else x
+
+
+def test_an_address_is_none_in_a_capture_and_the_model_may_go_on() -> None:
+    assert onnxpert.diagnose(Keyed().eval(), (torch.ones(3),)).ok

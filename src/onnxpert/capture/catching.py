@@ -57,12 +57,16 @@ def _asking(plain: Callable[..., Any], divides: bool) -> Callable[..., Any]:
 
 def is_caught(error: type[BaseException]) -> bool:
     """Whether a `try` around one of the running lines catches such an error."""
-    names = {kind.__name__ for kind in error.__mro__}
     return any(
-        not names.isdisjoint(_caught(file, line))
+        caught_at(file, line, error)
         for file, line, _ in user_frames()
         if ownership(file) >= Owner.LIBRARY
     )
+
+
+def caught_at(file: str, line: int, error: type[BaseException]) -> bool:
+    names = {kind.__name__ for kind in error.__mro__}
+    return not names.isdisjoint(_caught(file, line))
 
 
 @functools.lru_cache(4096)

@@ -21,6 +21,7 @@ from onnxpert.capture.program import captured
 from onnxpert.capture.reads import is_read, numbers_at
 from onnxpert.capture.reasoning import frugally
 from onnxpert.capture.state import untouched
+from onnxpert.capture.uncaught import catches, uncatchable
 from onnxpert.core.fast_paths import without_fast_paths
 from onnxpert.core.source import of_meta
 from onnxpert.core.types import Captured, DimSpec, InputLeaf, Loaded, replace
@@ -39,6 +40,7 @@ def exported(loaded: Loaded, name: str, *, strict: bool) -> Captured:
         frugally(),
         sums_kept_short(),
         without_fast_paths(),
+        uncatchable(on=not strict and catches(loaded)),
         redirect_stderr(io.StringIO()),  # where it fails, torch prints the graph so far there
     ):
         warnings.simplefilter("always")

@@ -202,7 +202,7 @@ class Runs:
             with softened(self._homes), open_emptiness():
                 captured = self._record(resized(self._loaded, changed), make)
         except Exception as error:
-            if not made or _is_beyond_torch(error):
+            if not made or is_beyond_torch(error):
                 raise
             asked = made[0].environment.questions
             error.answers = tuple(q.answer for q in asked if q.about_data)  # type: ignore[attr-defined]
@@ -284,7 +284,7 @@ class Runs:
         return tuple(counted.most_common(5))
 
 
-def _is_beyond_torch(error: BaseException) -> bool:
+def is_beyond_torch(error: BaseException) -> bool:
     """Whether it is the tracing that failed, and not the model."""
     if _ABOUT_FAKES.search(str(error)):
         return not _is_refusal(error)

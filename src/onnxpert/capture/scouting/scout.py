@@ -43,6 +43,7 @@ from onnxpert.capture.scouting.stumbling import (
     symbols_at,
 )
 from onnxpert.capture.scouting.witness import LEAVES, Witness, is_odd, oddity
+from onnxpert.capture.uncaught import UncatchableError, itself
 from onnxpert.capture.unwritten import tensors
 from onnxpert.core.belongings import names_and_containers
 from onnxpert.core.source import of_exception
@@ -312,7 +313,8 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
                 if isinstance(module, torch.jit.ScriptModule):
                     return self._outside(plain, module, args, kwargs)
                 return plain(module, *args, **kwargs)
-            except Exception as error:
+            except (Exception, UncatchableError) as stopped:
+                error = itself(stopped)
                 if self.hurry.left:
                     raise HurriedError from error
                 at = of_exception(error, self.modules[-1])

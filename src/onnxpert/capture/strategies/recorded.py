@@ -39,6 +39,7 @@ from onnxpert.capture.size_refusals import Offers
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
 from onnxpert.capture.surroundings import naming_errors, recording
+from onnxpert.capture.uncaught import catches, uncatchable
 from onnxpert.capture.written import written
 from onnxpert.capture.written.wordings import is_about_text
 from onnxpert.core.types import Captured, Loaded, Location, Unwritten
@@ -207,6 +208,7 @@ def record(
         recording(recorder, root),
         naming_errors(recorder),
         around(recorder),
+        uncatchable(on=catches(loaded)),
     ):
         outputs = flat(*values)
     recorder.give(outputs)

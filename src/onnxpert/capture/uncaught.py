@@ -1,0 +1,87 @@
+"""Errors that there are only while a model is looked at, where its own `except` would go on after them.
+
+A symbol has no text and a fake tensor no memory. What is raised for that would lead a model with a `try`
+around the line another way than any example does."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+from onnxpert.capture.catching import caught_at
+from onnxpert.capture.forking.runs import is_beyond_torch
+from onnxpert.capture.speech import speaks_of
+from onnxpert.core.source import Owner, ownership
+from onnxpert.core.types import Loaded
+
+# Where in memory a tensor lies, no result depends on.
+_OF_ADDRESSES = re.compile("data pointer")
+_CATCHES = re.compile(r"^\s*except\b", re.MULTILINE)
+
+
+class UncatchableError(BaseException):
+    """In the place of such an error. No `Exception`: it is none of the model's, which must not catch it."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def catches(loaded: Loaded) -> bool:
+    """Whether the model's source has an `except` anywhere."""
+    return speaks_of(loaded, _CATCHES)
+
+
+@contextmanager
+def uncatchable(*, on: bool) -> Iterator[None]:
+    """While on, no `except` of the user's catches such an error, which is raised from here."""
+    if not on:
+        yield
+        return
+    before = sys.gettrace()
+    sys.settrace(_entered)
+    try:
+        yield
+    except UncatchableError as stopped:
+        raise stopped.error from None
+    finally:
+        sys.settrace(before)
+
+
+def itself(error: BaseException) -> Exception:
+    """The error that was to be caught, of one that could not be: from there on, the next is watched for."""
+    if isinstance(error, UncatchableError):
+        sys.settrace(_entered)  # Python ends it where a trace function raises
+        error = error.error
+    assert isinstance(error, Exception)
+    return error
+
+
+def _entered(frame: FrameType, _: str, __: Any) -> Any:
+    if not _has_handlers(frame.f_code):
+        return None
+    frame.f_trace_lines = False
+    return _watching
+
+
+@functools.cache
+def _has_handlers(code: CodeType) -> bool:
+    return bool(code.co_exceptiontable) and ownership(code.co_filename) is Owner.USER
+
+
+def _watching(frame: FrameType, event: str, given: Any) -> Any:
+    error = given[1] if event == "exception" else None
+    if (
+        isinstance(error, Exception)
+        and not isinstance(error, NotImplementedError)  # which the model may have met by itself
+        and not _OF_ADDRESSES.search(str(error))
+        and caught_at(frame.f_code.co_filename, frame.f_lineno, type(error))
+        and is_beyond_torch(error)
+    ):
+        raise UncatchableError(error)
+    return _watching
