@@ -555,3 +555,15 @@ class Keyed(nn.Module):
 
 def test_an_address_is_none_in_a_capture_and_the_model_may_go_on() -> None:
     assert onnxpert.diagnose(Keyed().eval(), (torch.ones(3),)).ok
+
+
+class Mixes(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        share = torch.distributions.Beta(0.4, 0.4).sample()  # drawn
+        return x * share * len({int(one) for one in x})
+
+
+def test_a_draw_is_named_without_torchs_underscores() -> None:
+    report = onnxpert.diagnose(Mixes().eval(), (torch.randn(3),))
+    (found,) = [each for each in report.findings if each.rule == "NUM704"]
+    assert found.message == "sample_dirichlet draws random numbers"

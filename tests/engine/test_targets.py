@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import onnx
+import onnx_ir as ir
 import pytest
 import torch
 
 import onnxpert
 from onnxpert import targets
 from onnxpert.core.types import Verdict
+from onnxpert.engine.behind import ends_kept
 
 F = torch.nn.functional
 
@@ -219,3 +221,16 @@ def test_what_a_target_lacks_is_told_behind_what_stops_the_capture() -> None:
         ("TGT806", "doubled"),
         ("TGT805", "deep"),
     }
+
+
+def test_only_what_is_made_of_an_input_is_kept_as_an_end() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 20]>
+        f (float[2] x) => (float[2] y) <float[2] own = {1, 2}> {
+            y = Abs (x)
+            asked = Neg (own)
+            left = Neg (y)
+        }"""
+    model = ir.from_onnx_text(text)
+    with ends_kept(model):
+        assert [each.name for each in model.graph.outputs] == ["y", "left"]
+    assert [each.name for each in model.graph.outputs] == ["y"]

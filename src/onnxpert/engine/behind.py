@@ -58,12 +58,16 @@ def is_unseen(scouted: Captured) -> bool:
 
 @contextmanager
 def ends_kept(model: ir.Model) -> Iterator[None]:
-    """While on, what nothing goes on with is an output, so that it is not taken for useless: behind it
-    may have stood what nothing could follow."""
+    """While on, what is made of an input and nothing goes on with is an output, so that it is not taken
+    for useless: behind it may have stood what nothing could follow."""
     outputs = model.graph.outputs
     own = len(outputs)
+    made = set(model.graph.inputs)
+    for node in model.graph:
+        if not made.isdisjoint(node.inputs):
+            made.update(node.outputs)
     unused = [node for node in model.graph if not any(map(_is_used, node.outputs))]
-    outputs.extend(node.outputs[0] for node in unused)
+    outputs.extend(node.outputs[0] for node in unused if node.outputs[0] in made)
     try:
         yield
     finally:

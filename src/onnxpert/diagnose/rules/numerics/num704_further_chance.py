@@ -68,7 +68,7 @@ def further_chance(captured: Captured) -> Iterator[Hit]:
         place = of_meta(node.meta)
         if first is None or place is None or (place.file, place.line) != (first.file, first.line):
             yield Hit(
-                f"{node.target.overloadpacket.__name__} draws random numbers",
+                f"{_named(node.target.overloadpacket.__name__)} draws random numbers",
                 at=place,
                 help=_ADVICE,
             )
@@ -76,6 +76,11 @@ def further_chance(captured: Captured) -> Iterator[Hit]:
 
 
 _ADVICE = "give them as an input, or sample outside of the model"
+
+
+def _named(operator: str) -> str:
+    """As a user knows it: torch marks with underscores what is its own, and what writes in place."""
+    return operator.strip("_")
 
 
 def _unrecorded(captured: Captured, drawing: list[fx.Node]) -> Iterator[Hit]:
@@ -89,7 +94,7 @@ def _unrecorded(captured: Captured, drawing: list[fx.Node]) -> Iterator[Hit]:
         line = (one.location.file, one.location.line)
         if one.sight is Sight.DRAW and line not in known:
             yield Hit(
-                f"{one.name} draws random numbers",
+                f"{_named(one.name)} draws random numbers",
                 at=one.location,
                 help=_ADVICE,
                 # A file that has none of it may still be right: what was drawn is kept, or unused.
