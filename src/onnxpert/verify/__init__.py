@@ -42,7 +42,7 @@ def verify(
 
     `sizes` are further ones to try, by the names of the file's dimensions; those outside of what
     was asked (or, where nothing was, of what the file promises) are left out. Those named in `far` are
-    also tried as large as a second of the model's time allows. `randomness` is what
+    also tried as large as what the model computes allows. `randomness` is what
     is known of the part that chance has; with `captured`, both sides of its branches are looked for.
     With `undetermined`, what torch leaves open may be chosen by the file; with `provisional`, a
     failure at another size than the example's leads to another file, and is not looked into; one
