@@ -42,7 +42,6 @@ def test_a_pivot_for_every_row(tmp_path: Path) -> None:
     given = (data, pivots)
     onnxpert.export(model, given, tmp_path / "m.onnx", dynamic_shapes=_axes(*given))
     matrices, marks = _shapes(tmp_path)
-    assert matrices[1] == matrices[2]
     assert marks == matrices[:2]
 
 

@@ -46,26 +46,15 @@ def _attention(query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any) ->
     return NotImplemented
 
 
-def _pivots(data: Tensor, pivots: Tensor, *_: Any, **__: Any) -> Any:
-    """A pivot for every row or column, whichever are fewer, of every matrix."""
-    if data.dim() < 2 or pivots.dim() != data.dim() - 1:
-        return NotImplemented
-    rows, columns = data.shape[-2:]
-    for mine, given in zip(pivots.shape[:-1], data.shape[:-2], strict=True):
-        torch._check(mine == given)  # type: ignore[no-untyped-call]
-    fewer, more = (rows, columns) if guard_or_false(rows <= columns) else (columns, rows)
-    torch._check(pivots.shape[-1] == fewer)  # type: ignore[no-untyped-call]
-    torch._check(fewer == more if guard_or_false(fewer == more) else fewer <= more)  # type: ignore[no-untyped-call]
-    return NotImplemented
-
-
 UNLOOKED: dict[Any, Callable[..., Any]] = {
     aten.segment_reduce.default: _segments,
-    aten.lu_unpack.default: _pivots,
     aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
 }
+
+# Of torch 2.13; what stands in for it in a capture says what is asked of its sizes.
+_ASKED_ELSEWHERE = frozenset({aten.lu_unpack.default})
 
 
 def takes_for_granted(captured: Captured) -> bool:
     """Whether the model must not be called at sizes other than those that its capture allows."""
-    return any(node.target in UNLOOKED for node in calls(captured.root))
+    return any(node.target in {*UNLOOKED, *_ASKED_ELSEWHERE} for node in calls(captured.root))
