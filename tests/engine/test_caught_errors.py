@@ -244,3 +244,37 @@ def test_a_number_taken_where_an_error_is_caught(tmp_path: Path) -> None:
         x, t = torch.randn(4, 3), torch.tensor(flags)
         (got,) = session.run(None, {"x": x.numpy(), "t": t.numpy()})
         torch.testing.assert_close(torch.tensor(got), model(x, t))
+
+
+def multiplied(x: Tensor, mask: Tensor | None = None) -> Tensor:
+    try:
+        return x * mask  # type: ignore[operator]
+    except TypeError:
+        return x * 0.5
+
+
+def joined(x: Tensor) -> Tensor:
+    try:
+        return "rows: " + x  # type: ignore[no-any-return, operator]
+    except TypeError:
+        return x + 2
+
+
+def asked_for_more(x: Tensor) -> Tensor:
+    try:
+        return x.mask  # type: ignore[attr-defined, no-any-return]
+    except AttributeError:
+        return x * 3
+
+
+@pytest.mark.parametrize("forward", [multiplied, joined, asked_for_more])
+def test_an_error_about_the_type_of_an_operand_is_caught_as_ever(
+    forward: Callable[[Tensor], Tensor], tmp_path: Path
+) -> None:
+    path, dynamic = tmp_path / "m.onnx", ({0: "rows"},)
+    onnxpert.export(Model(forward), (torch.randn(2, 3),), path, dynamic_shapes=dynamic)
+    session = onnxruntime.InferenceSession(path)
+    for rows in (1, 2, 5):
+        x = torch.randn(rows, 3)
+        (got,) = session.run(None, {"x": x.numpy()})
+        torch.testing.assert_close(torch.tensor(got), forward(x))

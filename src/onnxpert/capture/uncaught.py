@@ -21,6 +21,8 @@ from onnxpert.core.types import Loaded
 
 # Where in memory a tensor lies, no result depends on.
 _OF_ADDRESSES = re.compile("data pointer")
+# Python itself names the type of an operand: of a plain tensor it says the same.
+_OF_OPERANDS = re.compile(r"""['"]FakeTensor['"]""")
 _CATCHES = re.compile(r"^\s*except\b", re.MULTILINE)
 
 
@@ -78,10 +80,18 @@ def _watching(frame: FrameType, event: str, given: Any) -> Any:
     error = given[1] if event == "exception" else None
     if (
         isinstance(error, Exception)
-        and not isinstance(error, NotImplementedError)  # which the model may have met by itself
-        and not _OF_ADDRESSES.search(str(error))
+        and not _is_the_models(error)
         and caught_at(frame.f_code.co_filename, frame.f_lineno, type(error))
         and is_beyond_torch(error)
     ):
         raise UncatchableError(error)
     return _watching
+
+
+def _is_the_models(error: Exception) -> bool:
+    """Whether a real tensor would raise it as well, or nothing depends on it."""
+    text = str(error)
+    if isinstance(error, (TypeError, AttributeError)) and _OF_OPERANDS.search(text):
+        return True
+    # The one the model may have met by itself, the other it meets here alone, and to no harm.
+    return isinstance(error, NotImplementedError) or bool(_OF_ADDRESSES.search(text))
