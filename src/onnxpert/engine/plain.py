@@ -25,7 +25,6 @@ Call: TypeAlias = tuple[list[Any], dict[str, Any]]
 
 _SEED = 0
 _FACTORS = (1.0, -1.0, 0.1, 10.0)  # of the example's values: other sides of comparisons
-DRAWN = 12  # other orders of the example's values
 _LONGER = (1, 3)  # by which every dynamic size is, all at once and one by one
 _TAKING = frozenset(
     {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__"}

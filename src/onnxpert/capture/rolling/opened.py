@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
+from onnxpert.capture.open_sizes.counted import COUNTED
 from onnxpert.capture.rolling.trace import UnalikeError
 from onnxpert.capture.rolling.values import same
 
@@ -30,23 +30,19 @@ def _pooled(reduce: Any, rank: int) -> Callable[..., Any]:
     return pool
 
 
-def _linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **_: Any) -> Any:
-    turns = aten.arange.default(steps, dtype=dtype or torch.get_default_dtype())
-    last = torch.sym_max(steps - 1, 1)  # type: ignore[no-untyped-call]
-    return aten.add.Tensor(aten.mul.Tensor(aten.div.Tensor(turns, last), end - start), start)
+def _counted(function: Any) -> Callable[..., Any]:
+    """What is made of a count: the layout and the device say nothing more."""
+    made = COUNTED[function].make
+
+    def make(*args: Any, dtype: Any = None, **_: Any) -> Any:
+        return made(*args, dtype=dtype or torch.get_default_dtype())
+
+    return make
 
 
 def _one_hot(x: Any, classes: Any = -1) -> Any:
     places = aten.arange.default(classes, dtype=torch.int64)
     return aten.to.dtype(aten.eq.Tensor(aten.unsqueeze.default(x, -1), places), torch.int64)
-
-
-def _hann(length: Any, *, dtype: Any = None, **_: Any) -> Any:
-    turns = aten.arange.default(length, dtype=dtype or torch.get_default_dtype())
-    angles = aten.mul.Tensor(aten.div.Tensor(turns, length), 2 * math.pi)
-    window = aten.add.Tensor(aten.mul.Tensor(aten.cos.default(angles), -0.5), 0.5)
-    lift = torch.sym_max(2 - length, 0)  # type: ignore[no-untyped-call]
-    return aten.add.Tensor(window, lift)  # a window of one is one
 
 
 OPENED: dict[Any, Callable[..., Any]] = {
@@ -56,9 +52,9 @@ OPENED: dict[Any, Callable[..., Any]] = {
     aten.max_pool1d.default: _pooled(aten.amax.default, 1),
     aten.max_pool2d.default: _pooled(aten.amax.default, 2),
     aten.max_pool3d.default: _pooled(aten.amax.default, 3),
-    aten.linspace.default: _linspace,
+    aten.linspace.default: _counted(torch.linspace),
     aten.one_hot.default: _one_hot,
-    aten.hann_window.default: _hann,
+    aten.hann_window.default: _counted(torch.hann_window),
 }
 
 
