@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import onnxruntime
 import pytest
 import torch
 
 import onnxpert
+from onnxpert.capture.strategies import recorded
 
 BLOCK = 4
 
@@ -86,6 +88,26 @@ def test_an_example_of_one_block_stands_for_all_sizes(
         got = session.run(None, {"x": x.numpy()})
         for one, other in zip([want] if isinstance(want, torch.Tensor) else want, got, strict=True):
             torch.testing.assert_close(one, torch.from_numpy(other))
+
+
+@pytest.mark.parametrize("model", [Recurrent(), Written()], ids=lambda model: type(model).__name__)
+def test_an_example_of_one_block_is_written_down_where_there_are_several(
+    model: torch.nn.Module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One run tells what there is to turn, another writes it down; three more would tell it by numbers."""
+
+    def record(*args: Any) -> Any:
+        runs.append(args)
+        return plain(*args)
+
+    runs: list[Any] = []
+    plain = recorded.record
+    monkeypatch.setattr(recorded, "record", record)
+    shapes = ({0: "batch", 1: "length"},)
+    assert onnxpert.export(
+        model.eval(), (torch.rand(2, 3, 2),), tmp_path / "m.onnx", dynamic_shapes=shapes
+    ).ok
+    assert len(runs) <= 3
 
 
 class Windows(torch.nn.Module):

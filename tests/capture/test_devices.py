@@ -60,4 +60,12 @@ class Follows(nn.Module):
 
 def test_a_model_that_could_be_followed_is_told_the_device_and_what_the_graph_says() -> None:
     report = diagnose(Follows().eval(), (torch.randn(3),))
-    assert {finding.rule for finding in report.findings} == {"CAP004", "NUM704"}
+    assert {finding.rule for finding in report.findings} == {"CAP004", "NUM702"}
+
+
+def test_torch_knows_the_devices_afterwards() -> None:
+    torch.get_device_module.cache_clear()
+    diagnose(Moves().eval(), (torch.randn(3),))
+    assert torch.get_device_module("cuda") is torch.cuda
+    with torch.random.fork_rng():
+        assert diagnose(nn.Linear(3, 3).eval(), (torch.randn(3),)).ok

@@ -178,3 +178,21 @@ class Probed(nn.Module):
 def test_a_constant_without_values_is_told_beside_what_cannot_be_followed() -> None:
     report = onnxpert.diagnose(Probed().eval(), (torch.ones(4, 4),))
     assert [one.rule for one in report.findings] == ["CTL402", "CAP003"]
+
+
+class Integrates(nn.Module):
+    def forward(self, y: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
+        t, trail = torch.zeros(()), {}
+        while t < end:
+            step = y.abs().mean().clamp(0.1, 0.2)
+            if step < 0.25:  # branch
+                y = y + step * y.cos()
+                trail[float(t)] = y  # key
+            t = t + step
+        return y, torch.stack(list(trail.values()))
+
+
+def test_a_branch_is_none_where_what_is_in_the_way_stands_on_a_side_of_it() -> None:
+    report = onnxpert.diagnose(Integrates().eval(), (torch.ones(3) * 0.2, torch.tensor(0.5)))
+    assert marks(report, "CTL401") == {"branch": Severity.INFO}
+    assert marks(report, "CTL405")["key"] is Severity.ERROR

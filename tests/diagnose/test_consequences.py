@@ -156,6 +156,19 @@ def test_a_misnamed_input_fixes_nobody_else() -> None:
     assert loud(Pair(), (batch,), dynamic_shapes=spec) == ["INP101"]
 
 
+class Ragged(nn.Module):
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        rows = [row[row > 0].mean(0, keepdim=True) for row in batch["user"]]
+        mean = torch.nested.nested_tensor(rows).to_padded_tensor(0.0)
+        return mean + batch["city"]
+
+
+def test_nor_beside_what_cannot_be_captured() -> None:
+    batch = {"user": torch.rand(3, 2), "city": torch.randn(3, 1), "day": torch.ones(3)}
+    spec = {"batch": {"town": {0: "b"}, "user": {0: "b"}}}
+    assert loud(Ragged(), (batch,), dynamic_shapes=spec) == ["INP101", "CAP001"]
+
+
 class Fixed(nn.Module):
     def forward(self, image: Tensor) -> Tensor:
         return image.reshape(3, 2)

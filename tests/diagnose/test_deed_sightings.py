@@ -91,7 +91,7 @@ class Decodes(nn.Module):
 
 def test_a_draw_that_only_a_call_of_the_model_shows_is_told() -> None:
     report = onnxpert.diagnose(Decodes().eval(), (torch.ones(3),))
-    assert marked(report, "NUM704") == ["lot"]
+    assert marked(report, "NUM702") == ["lot"]
     assert marked(report, "CTL402") == ["array"]
 
 

@@ -6,6 +6,7 @@ import inspect
 import warnings
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from torch import Tensor, nn
@@ -48,7 +49,7 @@ class HoldsObject(nn.Module, Logs):
         self.log(x.mean())
         names = ("a", "b", "c")
         LINES.append(names[x.argmax().item()])  # CTL405, STA307
-        return self.store.update(x) + torch.rand(3)  # NUM704
+        return self.store.update(x) + torch.rand(3)  # NUM702
 
 
 class Compares(nn.Module):
@@ -136,7 +137,7 @@ def _marked(kind: type[nn.Module]) -> list[str]:
 def test_what_the_model_itself_raises_is_not_blamed_on_the_line_a_capture_stopped_at() -> None:
     class Raises(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            taken = x.numpy() if x.shape[0] > 1 else x  # taken
+            taken = numpy.unwrap(x.numpy() if x.shape[0] > 1 else x)  # taken
             return torch.from_numpy(taken).reshape(7)  # raises
 
     report = onnxpert.diagnose(Raises().eval(), (torch.ones(3),))

@@ -559,6 +559,7 @@ def test_an_address_is_none_in_a_capture_and_the_model_may_go_on() -> None:
 
 class Mixes(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
+        x = x + torch.randn_like(x)
         share = torch.distributions.Beta(0.4, 0.4).sample()  # drawn
         return x * share * len({int(one) for one in x})
 

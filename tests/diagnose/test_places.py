@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -74,3 +75,21 @@ def test_the_place_of_a_forward_is_its_own_below_a_decorator() -> None:
     found = only(onnxpert.diagnose(Decorated().eval(), (torch.ones(3), "abc")), "INP116")
     assert found.location is not None
     assert found.location.code.endswith("# forward")
+
+
+class Compiled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = torch.compile(nn.Linear(2, 2))
+        self.gates = nn.Sequential(torch.jit.script(nn.Linear(2, 2)), nn.ReLU())
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.gates(x)
+        return self.body(y)
+
+
+def test_a_part_that_is_compiled_or_scripted_is_told_where_it_is_called() -> None:
+    with warnings.catch_warnings(action="ignore"):
+        report = onnxpert.diagnose(Compiled().eval(), (torch.ones(2),))
+    told = {one.rule: one.location.code for one in report.findings if one.location is not None}
+    assert told == {"CAP006": "y = self.gates(x)", "CAP007": "return self.body(y)"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import json
 import logging
 import pickle
@@ -241,4 +242,10 @@ class Either(nn.Module):
 
 def test_of_several_lines_that_return_the_one_that_did_is_named() -> None:
     report = onnxpert.diagnose(Either().eval(), (torch.randn(4),))
+    assert marked(report, "DTY901") == marked(report, "INP121") == ["seen"]
+
+
+def test_it_is_named_while_a_profiler_runs_too() -> None:
+    with cProfile.Profile():
+        report = onnxpert.diagnose(Either().eval(), (torch.randn(4),))
     assert marked(report, "DTY901") == marked(report, "INP121") == ["seen"]

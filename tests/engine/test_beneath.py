@@ -25,6 +25,13 @@ class Strided(nn.Module):
         return y * torch.arange(y.shape[-1])
 
 
+class Shorter(nn.Module):
+    """torch takes it that one is longer than the other, and the other at least two."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x[:, : y.shape[1]] + y[:, : x.shape[1]]
+
+
 class Wide(nn.Module):
     """Its kernel does not fit into less than five."""
 
@@ -54,6 +61,14 @@ def test_what_only_the_capture_asked_is_no_limit(tmp_path: Path) -> None:
     assert not [found for found in report.findings if found.rule.startswith("SHP")]
     assert _range(path) == "1.."
     assert onnxpert.verify(path, model, (x,)).ok
+
+
+def test_what_follows_from_another_size_is_no_limit(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    args = torch.randn(2, 9), torch.randn(2, 5)
+    report = onnxpert.export(Shorter(), args, path, dynamic_shapes=({1: "n"}, {1: "m"}))
+    assert not [found for found in report.findings if found.rule.startswith("SHP")]
+    assert _range(path) == "1.."
 
 
 def test_what_the_model_refuses_stays_one(tmp_path: Path) -> None:

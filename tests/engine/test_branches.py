@@ -237,6 +237,14 @@ class Numbers(nn.Module):
         return x * scale, hits
 
 
+class Told(nn.Module):
+    """Which side it was, as a truth of Python's."""
+
+    def forward(self, x: Tensor) -> Any:
+        mode = "up" if x.sum() > 0 else "down"
+        return x * 2 if mode == "up" else x - 1, mode == "down"
+
+
 class Kept(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         kept = x[x > 0]
@@ -274,6 +282,7 @@ DATA: dict[type[nn.Module], tuple[tuple[int, ...], Inputs]] = {
     Tries: ((3,), spread(3)),
     Shorter: ((6,), spread(6)),
     Numbers: ((3,), lambda: [*spread(3)(), (torch.tensor([1, torch.nan, 2]),)]),
+    Told: ((4,), spread(4)),
     Kept: ((5,), spread(5)),
     Compared: ((3,), spread(3)),
     Sorted: ((4,), spread(4)),

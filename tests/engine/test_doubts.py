@@ -72,6 +72,11 @@ def summed(x, mask):
         x, mask = torch.cat([x, sums], 1), torch.cat([mask, torch.ones_like(sums)], 1)
     return (x[None] + mask[:, None]).cumsum(2)
 
+def clipped(x, mask):
+    if x.shape[1] > 20:
+        x = x.clamp(max=1000.0)
+    return (x * mask).cumsum(1)
+
 def shifted(x, mask):
     shift = 0 if min(x.shape) <= 4 else 2
     if min(x.shape) < 4:
@@ -113,6 +118,25 @@ def test_a_library_that_pads_what_is_too_short(library: ModuleType, tmp_path: Pa
     assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
     longer, shorter = torch.randn(2, 9), torch.randn(2, 3)
     agrees(model, path, (longer, torch.ones(2, 4)), (shorter, torch.ones(2, 6)))
+
+
+def test_a_side_that_the_values_of_a_proof_do_not_tell_from_the_other(
+    library: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model goes on beyond the limit, where the file of the one side happens to be right."""
+
+    class Clipped(nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            return library.clipped(x, mask)
+
+    monkeypatch.setattr(recorded, "written", lambda *_: None)
+    model, path = Clipped().eval(), tmp_path / "clipped.onnx"
+    shapes = {"x": {1: "length"}, "mask": {1: "length"}}
+    example = (torch.randn(2, 5), torch.ones(2, 5))
+    report = onnxpert.export(model, example, path, dynamic_shapes=shapes)
+    assert not [finding for finding in report.findings if finding.rule == "SHP203"]
+    cases = ((torch.full((2, n), 5000.0), torch.ones(2, n)) for n in (20, 21, 40))
+    agrees(model, path, *cases)
 
 
 def test_what_only_holds_far_from_the_example(library: ModuleType, tmp_path: Path) -> None:
@@ -240,7 +264,7 @@ def test_what_is_equal_in_other_words_on_another_side_stays_one_size(
 def test_a_right_file_is_kept_where_looking_for_more_sizes_fails(
     library: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond a few columns the file is right and does not promise it: then the lines are followed."""
+    """Beyond a few columns the file is right and does not promise it: then more is asked."""
 
     class Placed(nn.Module):
         def __init__(self) -> None:
@@ -254,8 +278,8 @@ def test_a_right_file_is_kept_where_looking_for_more_sizes_fails(
 
     def capture(loaded: Loaded) -> Any:
         """As if nobody could follow them."""
-        asked_again.append(loaded.as_written)
-        if not loaded.as_written:
+        asked_again.append(loaded.as_written or len(loaded.doubted) > 1)
+        if not asked_again[-1]:
             return onnxpert.capture.capture(loaded)
         unseen = replace(loaded, as_written=False, doubted=frozenset())
         return replace(onnxpert.capture.capture(unseen), loaded=loaded, left_open=False)
@@ -268,6 +292,30 @@ def test_a_right_file_is_kept_where_looking_for_more_sizes_fails(
     assert onnxpert.export(model, example, path, dynamic_shapes=shapes).ok
     assert any(asked_again)
     agrees(model, path, *((torch.randn(2, 9), torch.ones(2, n)) for n in (1, 24, 25, 60)))
+
+
+def test_what_its_lines_do_not_tell_is_not_captured_again(
+    library: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: list[Loaded]
+) -> None:
+    """A loop over rows, told by a few of them, and a limit of their length beyond which the file is right
+    too: nobody can ask more of it."""
+
+    class Turning(nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            state, found = x[0] * 0, []
+            for row in range(x.shape[0]):
+                state = torch.tanh(state + x[row])
+                found.append(state)
+            return library.clipped(torch.stack(found), mask)
+
+    monkeypatch.setattr(recorded, "written", lambda *_: None)
+    model, path = Turning().eval(), tmp_path / "turning.onnx"
+    shapes = {"x": {0: "rows", 1: "length"}, "mask": {0: "rows", 1: "length"}}
+    example = (torch.randn(3, 5), torch.ones(3, 5))
+    report = onnxpert.export(model, example, path, dynamic_shapes=shapes)
+    assert [finding.rule for finding in report.findings if finding.rule == "SHP203"]
+    assert [look.as_written for look in looks] == [False]
+    agrees(model, path, *((torch.randn(m, n), torch.ones(m, n)) for m in (1, 4) for n in (1, 20)))
 
 
 def test_how_often_a_loop_turns_is_read_off_its_lines_at_once(

@@ -285,3 +285,68 @@ def test_a_piece_of_as_many_as_a_size_says(tmp_path: Path) -> None:
             session.run(None, {"x": x.numpy()}), first_and_last_pieces(x), strict=True
         ):
             torch.testing.assert_close(torch.tensor(got), want)
+
+
+def test_a_piece_that_few_sizes_have_bounds_the_size(tmp_path: Path) -> None:
+    class Second(torch.nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.chunk(3, 1)[1] * 2
+
+    path = tmp_path / "second.onnx"
+    report = onnxpert.export(Second(), (torch.randn(2, 6),), path, dynamic_shapes=({1: "n"},))
+    (found,) = [each for each in report.findings if each.rule == "SHP203"]
+    assert "n of at least 2" in found.message
+    assert found.location is not None
+    assert found.location.code == "return x.chunk(3, 1)[1] * 2"
+
+
+def first_piece(x: Tensor) -> Tensor:
+    return x.split(2, 1)[:1][0] * 2
+
+
+def inner_pieces(x: Tensor) -> Tensor:
+    return torch.cat([piece.cumsum(1) for piece in x.split(2, 1)[1:-1]] + [x[:, :1]], 1)
+
+
+def every_other_piece(x: Tensor) -> Tensor:
+    total = x[:, 0] * 0
+    for piece in x.split(2, 1)[::2]:
+        total = total + piece.sum(1)
+    return total
+
+
+@pytest.mark.parametrize("model", [first_piece, inner_pieces, every_other_piece])
+def test_a_part_of_as_many_pieces_as_a_size_says(
+    model: Callable[[Tensor], Tensor], tmp_path: Path
+) -> None:
+    path = tmp_path / "m.onnx"
+    onnxpert.export(model, (torch.randn(3, 6),), path, dynamic_shapes=({1: "n"},))
+    session = onnxruntime.InferenceSession(path)
+    for size in (1, 2, 3, 6, 7, 12):
+        x = torch.randn(3, size)
+        (got,) = session.run(None, {"x": x.numpy()})
+        torch.testing.assert_close(torch.tensor(got), model(x))
+
+
+def first_large(x: Tensor) -> Any:
+    place = next((i for i, row in enumerate(x) if row.sum() > 1), -1)
+    return x * 2, place
+
+
+def flagged(x: Tensor) -> Any:
+    flags = [bool(row.sum() > 1) for row in x]
+    return torch.tensor(flags), torch.tensor(flags, dtype=torch.float32)
+
+
+@pytest.mark.parametrize("model", [first_large, flagged])
+def test_the_first_of_many_and_truths_of_many(
+    model: Callable[[Tensor], Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "m.onnx"
+    torch.manual_seed(0)
+    onnxpert.export(model, (torch.rand(5, 3),), path, dynamic_shapes=({0: "n"},))
+    session = onnxruntime.InferenceSession(path)
+    for size, scale in ((1, 1), (2, -1), (3, 0.1), (7, 1), (6, 5)):
+        x = torch.rand(size, 3) * scale
+        for got, want in zip(session.run(None, {"x": x.numpy()}), model(x), strict=True):
+            torch.testing.assert_close(torch.tensor(got), torch.as_tensor(want))

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 import torch
-from torch.utils._sympy.functions import FloorDiv
+from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, TruncToInt
 
 from onnxpert.core.types import (
     Boundary,
@@ -59,6 +59,21 @@ def test_what_roundings_decide_within_they_decide_beyond() -> None:
     ):
         verified = Verified(rows, sway=sway)
         assert [one.row.case for one in crossings(lowered, verified)] == found
+
+
+def test_a_length_that_is_divided_by_one_is_no_question_about_small_sizes() -> None:
+    """It is asked first, and what follows from the answer holds no more than the answer does."""
+    length = TruncToInt(IntTrueDiv(N - 1, 1) + 1.0)
+    conditions = sympy.Ne(length, FloorDiv(N, 8) * 8), sympy.Ne(FloorDiv(N, 8), FloorDiv(N + 4, 8))
+    first, second = (
+        Boundary({}, Guard(str(one), ("n",), None), one, str(one)) for one in conditions
+    )
+    rows = (
+        Row("example", "y", {"n": 12}, Verdict.PASS),
+        Row("n=16", "y", {"n": 16}, Verdict.FAIL),
+    )
+    lowered: Any = SimpleNamespace(boundaries=(first, second))
+    assert [one.boundary for one in crossings(lowered, Verified(rows))] == [first]
 
 
 def test_what_would_be_doubted_is_known_before_it_fails() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -374,3 +375,71 @@ def test_the_functions_are_as_they_were(tmp_path: Path) -> None:
     onnxpert.export(model, (torch.randn(4, 3),), tmp_path / "m.onnx")
     assert while_with_if.__code__ is code
     assert not [name for name in while_with_if.__globals__ if name.startswith("_ox_")]
+
+
+def test_a_word_that_the_data_choose_is_not_compared() -> None:
+    """Nobody knows it after the loop: it is not for certain none of those that it is compared with."""
+
+    def model(x: Tensor) -> Any:
+        state = "idle"
+        for t in range(x.shape[0]):
+            if x[t, 0] > 0:
+                state = "run"
+            elif x[t, 0] < -0.5:
+                state = "idle"
+        return x * 2, state == "run"
+
+    torch.manual_seed(0)
+    report = onnxpert.diagnose(model, (torch.randn(6, 4),), dynamic_shapes=({0: "n"},))
+    assert {finding.rule for finding in report.findings if finding.blocks} <= {"CTL401", "CTL410"}
+    assert any("leaves open" in finding.message for finding in report.findings)
+
+
+class Halving(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        while x.shape[1] > 1:
+            rest = x[:, -1:] if x.shape[1] % 2 else x[:, :0]
+            pairs = x[:, : x.shape[1] // 2 * 2]
+            x = torch.cat([pairs[:, ::2] - pairs[:, 1::2], rest], 1)
+        return x
+
+
+def test_where_nobody_is_seen_to_refer_to_a_function(tmp_path: Path) -> None:
+    """After `gc.freeze` the functions to rewrite are found by their names."""
+    path, model = tmp_path / "m.onnx", Halving()
+    gc.collect()
+    gc.freeze()
+    try:
+        shapes = ({1: "columns"},)
+        assert onnxpert.export(model, (torch.randn(2, 6),), path, dynamic_shapes=shapes).ok
+    finally:
+        gc.unfreeze()
+    session = onnxruntime.InferenceSession(path)
+    for columns in (1, 2, 5, 8, 13):
+        x = torch.randn(2, columns)
+        (got,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+        torch.testing.assert_close(model(x), torch.from_numpy(got))
+
+
+class RowOfWhatIsWritten(nn.Module):
+    """What the loop leaves is a row of `a`, by way of a branch, and sees what is written to `a` later."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, v = x * 0.9, x.mean(0)
+        if v[0] > v[1]:
+            for i in range(x.shape[0]):
+                if a[i, 0] > 0.1:
+                    v = a[i]
+                    break
+            else:
+                a[::2] *= 0.5
+            a[1:] = torch.tanh(x)[1:]
+            return a.sum(0) + v
+        return a.sum(0) + x.mean(0) + v
+
+
+def test_a_row_that_a_loop_leaves_sees_what_is_written_to_all(tmp_path: Path) -> None:
+    path, model = tmp_path / "m.onnx", RowOfWhatIsWritten()
+    assert onnxpert.export(model, (torch.randn(3, 3),), path, dynamic_shapes=({0: "n"},)).ok
+    rows = [[-1.0, -3.0, 0.5], [2.0, 0.5, -0.5], [1.0, 0.2, 0.3]]
+    assert_same(model, path, [torch.tensor(rows), torch.tensor(rows[1:]), torch.tensor(rows[:2])])

@@ -299,6 +299,12 @@ def test_wrong_structures_show_the_right_one() -> None:
     }
 
 
+def test_the_order_of_a_dictionary_says_nothing() -> None:
+    inputs = {"k": T(2), "m": T(3)}
+    text = told(asked(inputs, shapes=(({0: "a"}, {0: "b"}),)), "bad-structure")
+    assert "a dict of 2, but a tuple of 2 is given" in text
+
+
 @pytest.mark.parametrize(
     "shapes", ["all", True, 3, {"x": "batch"}, {"x": 0.5}, ({0: "b"}, None, None)], ids=repr
 )

@@ -12,6 +12,7 @@ from torch.utils._sympy.functions import FloorDiv, Mod
 
 from onnxpert.core.types import Captured
 from onnxpert.lower import boundaries
+from onnxpert.lower.boundaries import boundaries as sizes_beyond
 from onnxpert.lower.boundaries import witnesses
 
 N = sympy.Symbol("s0", integer=True, positive=True)
@@ -52,3 +53,18 @@ def test_thousands_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert _witnesses({N: 2400}, sympy.Eq(FloorDiv(N, 5), 480), N > 2400 - 3) == ({"n": 2401},)
     assert _witnesses({N: 2400}, sympy.Eq(Mod(N, 2400), 0)) == ({"n": 4800},)
     assert len(asked) < 10
+
+
+def test_what_is_beyond_a_limit_of_the_side_that_the_example_takes() -> None:
+    """The example takes the other side of `n > 2048`: it is tried at its limit, and no nearer."""
+    expr = N > 2048
+    guard = SimpleNamespace(expr=expr, location=None)
+    environment = SimpleNamespace(
+        guards=[guard],
+        replace=lambda expr: expr,
+        backed_var_to_val={N: 12, M: 3},
+        met_at={expr: {N: 2049, M: 3}},
+    )
+    captured = Captured(None, (), "made", guards=(guard,))  # type: ignore[arg-type]
+    found = sizes_beyond(captured, {N: "n", M: "m"}, environment)
+    assert [boundary.sizes for boundary in found] == [{"n": 1}, {"n": 2048}]

@@ -78,12 +78,26 @@ def test_nothing_dynamic_leaves_the_values(make: Any) -> None:
 def test_further_sizes_are_tried_unless_the_user_ruled_them_out(make: Any) -> None:
     inputs = dataclasses.replace(make({"n": 4, "m": 6}), asked={"n": (2, 9)})
     sizes = [{"n": 8}, {"n": 1}, {"n": 4, "m": 6}, {"n": 3, "m": 6}, {"k": 3}]
-    assert first_sizes(list(at(inputs, sizes))) == [{"n": 8, "m": 6}, {"n": 3, "m": 6}]
+    assert first_sizes(list(at(inputs, sizes, 0.0))) == [{"n": 8, "m": 6}, {"n": 3, "m": 6}]
 
 
 def test_further_sizes_are_tried_beyond_what_the_file_was_narrowed_to(make: Any) -> None:
     inputs = make({"n": 4}, {"n": (3, 9)})
-    assert first_sizes(list(at(inputs, [{"n": 1}]))) == [{"n": 1}]
+    assert first_sizes(list(at(inputs, [{"n": 1}], 0.0))) == [{"n": 1}]
+
+
+def test_a_limit_that_costs_much_is_tried_beside_ones(make: Any) -> None:
+    rest = {"k": 5, "mask": 4}
+    inputs = dataclasses.replace(make({"n": 4, "m": 6, **rest}), ranges={"k": (2, 9)})
+    one, both = at(inputs, [{"n": 2049}, {"n": 2049, "m": 6}], 1e-3)
+    tried = [dict(way.sizes) for way in one.ways]
+    assert tried[0] == {"n": 2049, "m": 1, **rest}
+    assert {"n": 2049, "m": 6, **rest} in tried  # where the model refuses a batch of one
+    assert both.ways[0].sizes == {"n": 2049, "m": 6, **rest}
+    (cheap,) = at(inputs, [{"n": 2049}], 1e-7)
+    assert cheap.ways[0].sizes == {"n": 2049, "m": 6, **rest}
+    (near,) = at(inputs, [{"n": 5}], 10.0)  # as the example does, whatever that takes
+    assert near.ways[0].sizes == {"n": 5, "m": 6, **rest}
 
 
 def test_a_case_can_be_made_again_from_its_row(make: Any) -> None:

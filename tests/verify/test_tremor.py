@@ -38,6 +38,16 @@ def test_wide_numbers_move_too_and_strides_stay() -> None:
     assert moved.stride() == x.stride()
 
 
+def test_a_result_beside_others_moves() -> None:
+    x = torch.randn(4, 8, generator=torch.Generator().manual_seed(0))
+    still = torch.native_layer_norm(x, [8], None, None, 1e-5)
+    with Tremor(0):
+        moved = torch.native_layer_norm(x, [8], None, None, 1e-5)
+    for one, other in zip(still, moved, strict=True):
+        assert not torch.equal(one, other)
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=0)
+
+
 def test_more_elements_than_are_drawn() -> None:
     x = torch.ones(1100, 1100)
     with Tremor(0):

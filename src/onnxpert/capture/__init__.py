@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxpert.capture import strategies
+from onnxpert.capture.acceptable import accepted
 from onnxpert.capture.culprits import with_lines
 from onnxpert.capture.devices import at_home
 from onnxpert.capture.evaluation import with_lasting_chance
@@ -22,7 +24,9 @@ from onnxpert.capture.growing import grown
 from onnxpert.capture.identities import own_identities
 from onnxpert.capture.kinds import own_types
 from onnxpert.capture.levelling import levelled
+from onnxpert.capture.one_time import one_time
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
+from onnxpert.capture.open_sizes.reach import reached
 from onnxpert.capture.quantised.box import UnreadQuantisedError
 from onnxpert.capture.quantised.training import ObservingError
 from onnxpert.capture.remedies import working_casts, working_sizes
@@ -41,6 +45,7 @@ from onnxpert.capture.substitution import (
     substituted,
     trains,
 )
+from onnxpert.capture.translating import translated
 from onnxpert.capture.unscripted import scripts_as_python
 from onnxpert.core.collect import collect
 from onnxpert.core.observers import observing
@@ -59,6 +64,7 @@ from onnxpert.core.whereabouts import followed
 
 logger = logging.getLogger(__name__)
 _ASKED = GuardOnDataDependentSymNode.__name__
+_SYMBOL = re.compile(r"'z?u[fi]?\d+'")  # a number of the data's, as torch names it in a text
 
 
 class UnmadeWeightsError(RuntimeError):
@@ -83,18 +89,12 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
         failed = CaptureFailed(loaded, (("none", failure(stands)),))
         return beside(failed, substituted(loaded), capture)
     attempts: list[tuple[str, Failure]] = []
-    with (
-        _frozen(owner(loaded.module)),
-        _quiet(),
-        scripts_as_python(),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")  # advice to torch's own users; ours are findings
+    with _undisturbed(loaded):
         for strategy in catalogue().values():
             if not strategy.takes(loaded):
                 continue
             try:
-                return _finished(_with_detours(_run(strategy, loaded), attempts))
+                return _finished(_with_overcome(_run(strategy, loaded), attempts))
             except Exception as error:  # what a model does is evidence, never our exception
                 attempts.append((strategy.name, failure(error)))
             # Out of the handler: what the model itself raises has nothing to do with that error.
@@ -119,12 +119,46 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
     return CaptureFailed(loaded, tuple(attempts))
 
 
+def off_its_lines(loaded: Loaded) -> Captured | None:
+    """A model that was captured before, by what its source says; None where nobody can follow that."""
+    asked = replace(loaded, as_written=True, or_not=True)
+    readers = (one for one in catalogue().values() if one.lines and one.takes(loaded))
+    with _undisturbed(loaded):
+        for strategy in readers:
+            try:
+                found = _run(strategy, asked)
+                known = None if found.loaded is None else replace(found.loaded, or_not=False)
+                return _finished(replace(found, loaded=known))
+            # Whatever stops it, the file that was proven without it stays.
+            except Exception:
+                logger.debug("not read off its lines", exc_info=True)
+    return None
+
+
+@contextmanager
+def _undisturbed(loaded: Loaded) -> Iterator[None]:
+    with (
+        _frozen(owner(loaded.module)),
+        _quiet(),
+        scripts_as_python(),
+        one_time(),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")  # advice to torch's own users; ours are findings
+        yield
+
+
 def _scouted(loaded: Loaded, attempts: Sequence[tuple[str, Failure]]) -> CaptureFailed:
     """The failure, with all that is in the way and what is behind it."""
     asked = [failed for _, failed in attempts if failed.kind == _ASKED and failed.location]
-    stopped = [failed.location for failed in asked[:1] if failed.location]
+    # `float(str(x.item()))` raises what it likes, and says which text it was given.
+    misread = [failed for _, failed in attempts[:1] if _SYMBOL.search(failed.text)]
+    stopped = [failed.location for failed in (*misread, *asked[:1]) if failed.location]
     blockers, scouted, sides = scout(loaded, stopped)
-    scouted = _finished(_filled(scouted or unmet(loaded)), blockers)
+    arrays = translated(loaded, blockers)
+    blockers = tuple(one for one in blockers if one not in arrays)
+    scouted = replace(scouted or unmet(loaded), overcome=arrays)
+    scouted = _finished(_filled(scouted), blockers)
     return CaptureFailed(
         loaded,
         tuple(attempts),
@@ -137,7 +171,9 @@ def _scouted(loaded: Loaded, attempts: Sequence[tuple[str, Failure]]) -> Capture
 def _run(strategy: Strategy, loaded: Loaded) -> Captured:
     """Again wherever a size was made a number that can stay a size."""
     numbers, root = Numbers(), owner(loaded.module) if strategy.runs else None
+    varies = any(leaf.dims or leaf.scalar is not None for leaf in loaded.leaves)
     with own_types(root), own_identities(root), numbers.watching():
+        numbers.foresee(reached(root) if root is not None and varies else ())
         while True:
             try:
                 found = _whole(strategy.run(loaded))
@@ -181,8 +217,10 @@ def _as_far(ended: Captured | CaptureFailed) -> Captured | CaptureFailed:
         told = Blocker(Asked.CALL, "it takes a gradient of its weights", ended.eager.location)
         failed = replace(ended, eager=None, blockers=(told,))
         return beside(failed, ended.loaded, lambda _: found)
-    seen = scout(ended.loaded)
+    if (other := accepted(ended.loaded, ended.eager)) is not None:
+        return beside(ended, other, capture)
     at = ended.eager.location
+    seen = scout(ended.loaded, refused=at)
     before = tuple(one for one in seen.blockers if at is None or not is_at(at, one))
     graph = None if seen.captured is None else _finished(_filled(seen.captured), before)
     return replace(ended, blockers=before, scouted=graph, sides=tuple(map(_filled, seen.sides)))  # type: ignore[no-any-return]
@@ -263,18 +301,21 @@ def _is_hollow(tensor: object) -> bool:
     return bool(getattr(tensor, "is_meta", False)) or isinstance(tensor, FakeTensor)
 
 
-def _with_detours(captured: Captured, attempts: Sequence[tuple[str, Failure]]) -> Captured:
+def _with_overcome(captured: Captured, attempts: Sequence[tuple[str, Failure]]) -> Captured:
     """A capture that translated NumPy, which our own recorder cannot, and where it stands."""
     if captured.loaded is None or captured.strategy != "torch.export strict" or not attempts:
         return captured
     arrays = tuple(
         blocker for blocker in scout(captured.loaded).blockers if blocker.asked is Asked.NUMPY
     )
-    return replace(captured, detours=arrays)  # type: ignore[no-any-return]
+    return replace(captured, overcome=arrays)  # type: ignore[no-any-return]
 
 
 def _is_about_an_offer(loaded: Loaded, failed: Failure) -> bool:
-    """Whether a size that nobody asked for by name is what a strategy stumbled over."""
+    """Whether a size that nobody asked for by name is what a strategy stumbled over, and can be given up:
+    a request that is wrong ends at its errors, whatever varies."""
+    if loaded.problems:
+        return False
     offered = {
         (leaf.name, axis) for leaf in loaded.leaves for axis, spec in leaf.dims if not spec.asked
     }
@@ -304,6 +345,8 @@ def _message(error: BaseException) -> str:
 
 def refusal(loaded: Loaded) -> CaptureFailed | None:
     """How the model fails on its example where a graph could be made of it all the same."""
+    if _is_unfilled(owner(loaded.module)):
+        return None  # it cannot be run
     with _frozen(owner(loaded.module)), _quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _refused(loaded, [])

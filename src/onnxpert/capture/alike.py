@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 aten = torch.ops.aten
 Tensor = torch.Tensor
@@ -67,6 +68,21 @@ def _distances(x1: Tensor, x2: Tensor, *_: Any) -> Any:
     return x1.new_empty((*x1.shape[:-1], x2.shape[-2]))
 
 
+def _copied(input: Tensor, src: Any, *_: Any) -> Any:
+    """torch's own compares sizes with 2, to see whether elements share their memory: then it would know
+    that `w - 1` is no less."""
+    if not isinstance(input, FakeTensor) or not isinstance(src, FakeTensor):
+        return NotImplemented
+    is_shared = any(type(stride) is int and not stride for stride in input.stride())
+    sizes = zip(reversed(src.shape), reversed(input.shape), strict=False)
+    fits = src.dim() <= input.dim() and all(_is_number_one(a) or str(a) == str(b) for a, b in sizes)
+    return input if fits and not is_shared and _varies(input) else NotImplemented
+
+
+def _is_number_one(size: Any) -> bool:
+    return type(size) is int and size == 1
+
+
 LIKE: dict[Any, Callable[..., Any]] = {
     aten.relu.default: _like,
     aten.gelu.default: _like,
@@ -81,4 +97,5 @@ LIKE: dict[Any, Callable[..., Any]] = {
     aten.rnn_relu_cell.default: _cell,
     aten.lstm_cell.default: _lstm_cell,
     aten.cdist.default: _distances,
+    aten.copy_.default: _copied,
 }

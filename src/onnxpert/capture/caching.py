@@ -84,6 +84,10 @@ def _items(value: Any) -> tuple[Any, ...]:
     """The tensors and numbers that something holds, if it holds nothing else: a flag says what was done."""
     if not isinstance(value, _KINDS) or isinstance(value, bool):
         return ()
+    if isinstance(value, _LEAVES):
+        return (value,)
+    if not value:  # as the tables of hooks are, of which a module has a dozen
+        return ()
     leaves = pytree.tree_leaves(value)
     plain = all(isinstance(each, _LEAVES) and not isinstance(each, bool) for each in leaves)
     return tuple(leaves) if plain else ()

@@ -5,8 +5,6 @@ knows nobody can tell; outside of a `try` the file may take it for granted, insi
 
 from __future__ import annotations
 
-import ast
-import builtins
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,8 +14,8 @@ from unittest.mock import patch
 import torch
 
 from onnxpert.capture.places import user_frames
+from onnxpert.core.handlers import caught_around
 from onnxpert.core.source import Owner, ownership
-from onnxpert.core.statement import tree_of
 
 _DIVISIONS = ("__truediv__", "__floordiv__", "__mod__")
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
@@ -65,30 +63,5 @@ def is_caught(error: type[BaseException]) -> bool:
 
 
 def caught_at(file: str, line: int, error: type[BaseException]) -> bool:
-    names = {kind.__name__ for kind in error.__mro__}
-    return not names.isdisjoint(_caught(file, line))
-
-
-@functools.lru_cache(4096)
-def _caught(file: str, line: int) -> frozenset[str]:
-    """The names of the errors that a `try` around a line catches and does not raise again."""
-    tree = tree_of(file)
-    found: set[str] = set()
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Try) and any(
-            one.lineno <= line <= (one.end_lineno or one.lineno) for one in node.body
-        ):
-            for handler in node.handlers:
-                if not isinstance(handler.body[-1], ast.Raise):
-                    found.update(_names(handler.type))
-    return frozenset(found)
-
-
-def _names(kind: ast.expr | None) -> Iterator[str]:
-    if kind is None:
-        yield builtins.BaseException.__name__
-    elif isinstance(kind, ast.Tuple):
-        for one in kind.elts:
-            yield from _names(one)
-    else:
-        yield str(getattr(kind, "attr", getattr(kind, "id", "")))
+    names = {"", *(kind.__name__ for kind in error.__mro__)}
+    return not names.isdisjoint(caught_around(file, line))

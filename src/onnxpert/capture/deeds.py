@@ -24,6 +24,7 @@ from unittest.mock import patch
 import torch
 
 from onnxpert.capture.forgetting import forgetting
+from onnxpert.capture.one_time import Asking
 from onnxpert.capture.places import user_frames
 from onnxpert.core.belongings import of_attributes, of_code, of_model, user_modules
 from onnxpert.core.source import Owner, location, ownership
@@ -40,6 +41,7 @@ _CHANCE = (
 _KEPT_STILL = frozenset(
     {"seed", "get_state", "set_state", "get_bit_generator", "set_bit_generator"}
 )
+_SYSTEMS_CHANCE = "os.urandom"
 _MAKERS = ("default_rng", "RandomState")
 _CLOCK = (
     "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "process_time", "localtime",
@@ -91,8 +93,8 @@ def _watched() -> Iterator[tuple[Any, str, Deed, str]]:
     yield subprocess.Popen, "__init__", Deed.OUTSIDE, "another process"
     yield socket.socket, "connect", Deed.OUTSIDE, "the network"
     yield socket, "getaddrinfo", Deed.OUTSIDE, "the network"
-    yield os, "urandom", Deed.CHANCE, "os.urandom"
-    yield random, "_urandom", Deed.CHANCE, "os.urandom"
+    yield os, "urandom", Deed.CHANCE, _SYSTEMS_CHANCE
+    yield random, "_urandom", Deed.CHANCE, _SYSTEMS_CHANCE
     for name in _CHANCE:
         yield random, name, Deed.CHANCE, f"random.{name}"
         if name in dir(random.Random):
@@ -120,6 +122,7 @@ class Deeds:
     def __init__(self, root: torch.nn.Module, running: Callable[[], str] = str) -> None:
         self._root = root
         self._running = running  # which part of the model is at work
+        self._asking = Asking()
         self._paths = {id(part): name for name, part in root.named_modules()}
         self._seen: dict[tuple[Deed, str, str, int], Done] = {}
         self._assigned: dict[str, Location] = {}  # where it was given what it had at the end
@@ -243,6 +246,8 @@ class Deeds:
             unsaid = deed is Deed.QUESTION and names.isdisjoint(sys._getframe(1).f_code.co_names)
             if not unsaid and _asked_by_user(directly=directly, by=by):
                 self.note(deed, what, location(user_frames(), self._running()))
+                if deed is Deed.CLOCK or what == _SYSTEMS_CHANCE:
+                    return self._asking.told(what, (args, kwargs), lambda: plain(*args, **kwargs))
             return plain(*args, **kwargs)
 
         return seen

@@ -39,6 +39,8 @@ def at_home(loaded: Loaded) -> Iterator[list[Location]]:
     with ExitStack() as stack:
         for name, value in _CALLS.items() if home.type != "cuda" else ():
             stack.enter_context(patch.object(torch.cuda, name, _noting(note, value)))
+        # torch remembers the module of a device by its name, and was told of another device.
+        stack.callback(torch.get_device_module.cache_clear)
         stack.enter_context(_Home(home, note))
         yield places
 

@@ -24,6 +24,7 @@ from onnxpert.capture.written.recompiling import recompiled
 from onnxpert.capture.written.swapping import swapped
 from onnxpert.capture.written.syntax import is_number_itself
 from onnxpert.core.belongings import user_modules
+from onnxpert.core.source import Owner, ownership
 
 logger = logging.getLogger(__name__)
 _SAME = f"{PREFIX}same"
@@ -44,8 +45,13 @@ def _functions(root: torch.nn.Module) -> Iterator[FunctionType]:
             for one in held:
                 function = getattr(one, "__func__", one)
                 function = getattr(function, "__wrapped__", function)
-                if isinstance(function, FunctionType):
+                if isinstance(function, FunctionType) and _is_the_models(function.__code__):
                     yield function
+
+
+def _is_the_models(code: CodeType) -> bool:
+    """Not torch's or Python's, whose classes are among the names that a file imports."""
+    return ownership(code.co_filename) >= Owner.LIBRARY
 
 
 @functools.lru_cache(2048)

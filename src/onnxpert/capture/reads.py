@@ -24,6 +24,7 @@ _ASKED = {
     Statement.ASSERT: Asked.ASSERTION,
 }
 
+_WRITTEN = "onnxpert.capture.written"
 _READS = frozenset({torch.ops.aten.item.default, torch.ops.aten._local_scalar_dense.default})
 
 
@@ -97,8 +98,11 @@ def as_text(
         yield
 
 
-def _is_users(frame: FrameType) -> bool:
-    return ownership(frame.f_code.co_filename) == Owner.USER
+def _is_users(frame: FrameType | None) -> bool:
+    # What is written for the user's own lines (`"%d" % n`) asks in their name.
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_WRITTEN):
+        frame = frame.f_back
+    return frame is not None and ownership(frame.f_code.co_filename) == Owner.USER
 
 
 def _is_of_data(symbol: Any) -> bool:

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
 
+from onnxpert.core.hearing import hearing
+from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Location
 
 
 @contextmanager
 def returning(definition: Location | None) -> Iterator[list[int]]:
-    """While on, notes the lines at which the function returns that is defined at a place."""
+    """Afterwards has the line at which a function of the user's returned that is defined at a place.
+
+    It is listened for until it begins: its frame tells where it ended."""
     lines: list[int] = []
-    if definition is None:
+    if definition is None or ownership(definition.file) is not Owner.USER:
         yield lines
         return
-    name, before = definition.function.rpartition(".")[2], sys.getprofile()
+    name, frames = definition.function.rpartition(".")[2], list[FrameType]()
 
-    def note(frame: FrameType, event: str, _: Any) -> None:
+    def note(frame: FrameType) -> None:
         code = frame.f_code
-        if event != "return" or code.co_name != name or code.co_filename != definition.file:
+        if code.co_name != name or code.co_filename != definition.file or frames:
             return
         # Of the functions of that name in the file, the one around the line.
-        if code.co_firstlineno <= definition.line <= frame.f_lineno:
-            lines.append(frame.f_lineno)
+        last = max(line or 0 for *_, line in code.co_lines())
+        if code.co_firstlineno <= definition.line <= last:
+            frames.append(frame)
+            stop()
 
-    sys.setprofile(note)
-    try:
+    with hearing(note) as stop:
         yield lines
-    finally:
-        sys.setprofile(before)
+    lines += [frame.f_lineno for frame in frames]
+    for frame in frames:
+        with suppress(RuntimeError):  # of a generator, which has not ended
+            frame.clear()  # of what it held

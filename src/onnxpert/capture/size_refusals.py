@@ -18,6 +18,7 @@ from onnxpert.capture.flat import fed, owner
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.rehearsal import rehearse, takes
 from onnxpert.capture.rolling.ties import Axis, frozen_axes
+from onnxpert.capture.stretching import ways
 from onnxpert.capture.unwritten import tensors
 from onnxpert.core.source import Owner, location, of_exception, ownership
 from onnxpert.core.types import Captured, Loaded, Location, Sight, Sighting, replace
@@ -33,13 +34,23 @@ def refusals(captured: Captured) -> Iterator[Sighting]:
     for root in dict.fromkeys(one.root for one in axes):
         group = [one for one in axes if one.root == root]
         fitting = _Fitting({_size(one) for one in group})
-        for at in _refusals(loaded, group, fitting) if loaded is not None else ():
+        together = [*group, *_misnamed(loaded, group)] if loaded is not None else []
+        for at in _refusals(loaded, together, fitting) if loaded is not None else ():
             if ownership(at.file) == Owner.USER:
                 for one in group:
                     yield Sighting(Sight.REFUSAL, f"{one.leaf.name}.{one.axis}", at)
         for at in fitting.met.values():
             if (at.file, at.line) not in fitting.places and ownership(at.file) == Owner.USER:
                 yield Sighting(Sight.MEETING, f"{group[0].leaf.name}.{group[0].axis}", at)
+
+
+def _misnamed(loaded: Loaded, group: Sequence[Axis]) -> Iterator[Axis]:
+    """What may go with these sizes, and is only on offer as the request names it wrongly."""
+    sizes = {_size(one) for one in group}
+    for leaf in fed(loaded) if loaded.problems else ():
+        for axis, spec in leaf.dims:
+            if not spec.asked and leaf.value.shape[axis] in sizes:
+                yield Axis(leaf, axis, spec, group[0].root)
 
 
 def _refusals(loaded: Loaded, group: list[Axis], fitting: _Fitting) -> list[Location]:
@@ -142,9 +153,9 @@ class _Fitting(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if at is None:
                 raise
             written = [self._fixed[id(each)] for each in tensors(args) if id(each) in self._fixed]
-            for given in _fitted(args, self._sizes):
+            for way in ways(args, self._sizes):
                 with suppress(RuntimeError, IndexError):
-                    out = func(*given, **kwargs)
+                    out = func(*way.taken(args), **kwargs)
                     for place in written or [at]:
                         self.places.setdefault((place.file, place.line), place)
                     self.met.setdefault((at.file, at.line), at)
@@ -163,36 +174,6 @@ class _Fitting(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if place is not None:
             self._fixed.update((id(each), place) for each in fixed)
             self._kept += fixed
-
-
-def _fitted(args: Any, fixed: set[int]) -> Iterator[Any]:
-    """The arguments of a call with sizes of one tensor changed to others that are there: all that are
-    fixed, one, or two."""
-    flat, spec = pytree.tree_flatten(tuple(args))
-    slots = [
-        (place, axis)
-        for place, each in enumerate(flat)
-        for axis in range(each.dim() if isinstance(each, torch.Tensor) else 0)
-    ]
-    sizes = {flat[place].shape[axis] for place, axis in slots} - {0, 1}
-    pairs = [(a, b) for a in slots for b in slots if a[0] == b[0] and a[1] < b[1]]
-    held = [slot for slot in slots if flat[slot[0]].shape[slot[1]] in fixed]
-    whole = [
-        [one for one in held if one[0] == place] for place in dict.fromkeys(p for p, _ in held)
-    ]
-    # What came later in a call is more often the table or the mask.
-    singles = [[slot] for slot in reversed(slots)]
-    for chosen in (*reversed(whole), *singles, *reversed(pairs)):
-        for size in sorted(sizes, key=lambda each: (each in fixed, each)):
-            changed = list(flat)
-            for place, axis in chosen:
-                changed[place] = _stretched(changed[place], axis, size)
-            yield pytree.tree_unflatten(changed, spec)
-
-
-def _stretched(tensor: torch.Tensor, axis: int, size: int) -> torch.Tensor:
-    index = torch.arange(size).clamp(max=max(tensor.shape[axis] - 1, 0))
-    return tensor.index_select(axis, index) if tensor.shape[axis] else tensor
 
 
 def _size(one: Axis) -> int:

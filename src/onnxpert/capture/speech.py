@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from types import ModuleType
 
 from onnxpert.capture.flat import owner
+from onnxpert.core.belongings import user_modules
 from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Loaded
 
@@ -20,6 +22,18 @@ def speaks_of(loaded: Loaded, words: re.Pattern[str]) -> bool:
     return any(
         _has(file, words) for file in files if file and ownership(file) > Owner.LAYER
     ) or any(_defined_here(kind, words) for kind in kinds)
+
+
+def users_speak_of(loaded: Loaded, words: re.Pattern[str]) -> bool:
+    """Whether a file of the user's has these words, from which the model is or which that imports."""
+    module = owner(loaded.module)
+    homes = user_modules(module) if module is not None else [_home(loaded.module)]
+    files = {getattr(home, "__file__", None) for home in homes}
+    return any(_has(file, words) for file in files if file and ownership(file) is Owner.USER)
+
+
+def _home(code: object) -> ModuleType | None:
+    return sys.modules.get(str(getattr(code, "__module__", "")))
 
 
 def _has(file: str, words: re.Pattern[str]) -> bool:

@@ -24,6 +24,7 @@ class Strategy:
     run: Callable[[Loaded], Captured]  # raises whatever the model or torch raises
     takes: Callable[[Loaded], bool] = runs_as_python  # the kinds of model it is meant for
     runs: bool = True  # the model's own Python, whose bytecode others read
+    lines: bool = False  # goes by what its source says where that is asked for
 
 
 def strategy(
@@ -32,8 +33,9 @@ def strategy(
     rung: int,
     takes: Callable[[Loaded], bool] = runs_as_python,
     runs: bool = True,
+    lines: bool = False,
 ) -> Callable[[Callable[[Loaded], Captured]], Strategy]:
     def decorate(run: Callable[[Loaded], Captured]) -> Strategy:
-        return Strategy(name, rung, run, takes, runs)
+        return Strategy(name, rung, run, takes, runs, lines)
 
     return decorate

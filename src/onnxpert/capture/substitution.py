@@ -68,8 +68,11 @@ def beside(
     if isinstance(found, Captured):
         # Nothing of it is proven.
         return replace(failed, scouted=replace(found, strategy="scout"))  # type: ignore[no-any-return]
+    # Where the model itself raises, that is what is told first, whatever else was tried.
+    tried = found.attempts if failed.eager is not None else ()
     return replace(  # type: ignore[no-any-return]
         failed,
+        attempts=(*failed.attempts, *tried),
         blockers=(*failed.blockers, *found.blockers),
         scouted=found.scouted,
         sides=found.sides,

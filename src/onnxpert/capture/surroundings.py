@@ -9,25 +9,17 @@ from typing import Any, Protocol
 import torch
 
 from onnxpert.capture.catching import divisions_asked
-from onnxpert.capture.copying import Cloned
-from onnxpert.capture.data_attribute import DataAttribute
-from onnxpert.capture.dense import WrittenOut
 from onnxpert.capture.detection import without_loops_over_data
+from onnxpert.capture.detour import Detours
 from onnxpert.capture.guards import sizes_named
 from onnxpert.capture.loading import loaded_for_real
-from onnxpert.capture.open_sizes.adaptive import AdaptiveWindows
-from onnxpert.capture.open_sizes.full_windows import FullWindows
+from onnxpert.capture.messages import tensors_in_messages
 from onnxpert.capture.open_sizes.given_numbers import open_numbers
-from onnxpert.capture.open_sizes.indices import OpenIndices
 from onnxpert.capture.open_sizes.keyed import open_tables
-from onnxpert.capture.open_sizes.listed import OpenLists
 from onnxpert.capture.open_sizes.long_sums import sums_kept_short
 from onnxpert.capture.open_sizes.packed import open_lengths
 from onnxpert.capture.open_sizes.quotients import divided_at_once
-from onnxpert.capture.open_sizes.scaling import OpenFactors
 from onnxpert.capture.open_sizes.scanning import scans_in_order
-from onnxpert.capture.open_sizes.signals import OpenSignals
-from onnxpert.capture.open_sizes.spacing import OpenSteps
 from onnxpert.capture.open_sizes.truths import truths_as_numbers
 from onnxpert.capture.open_sizes.unplaced import PlacedNumbers
 from onnxpert.capture.places import guards_with_places
@@ -123,21 +115,13 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(module_paths(recorder, root))
         stack.enter_context(pools_at_once())
         stack.enter_context(PlacedNumbers())
-        stack.enter_context(WrittenOut())
-        stack.enter_context(Cloned())
-        stack.enter_context(FullWindows())
-        stack.enter_context(AdaptiveWindows())
-        stack.enter_context(OpenFactors())
-        stack.enter_context(OpenLists())
-        stack.enter_context(OpenIndices())
-        stack.enter_context(DataAttribute(recorder))
+        stack.enter_context(Detours(recorder))
         stack.enter_context(open_numbers())
-        stack.enter_context(OpenSteps())
-        stack.enter_context(OpenSignals())
         stack.enter_context(recorder.autocast)
         stack.enter_context(scans_in_order())
         words = recorder.worded
         stack.enter_context(as_text(recorder.texts.append, recorder.place, words, recorder.known))
+        stack.enter_context(tensors_in_messages())
         stack.enter_context(fakes_take_classes())
         stack.enter_context(without_loops_over_data())
         stack.enter_context(recorder.custom.functions())

@@ -11,8 +11,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.core.storages import storage_if_any, written
 
+_NOTHING_IN = frozenset({int, float, bool, str, type(None), torch.dtype, torch.device})
+
 
 def tensors(tree: Any) -> list[torch.Tensor]:
+    """Those in what a call is given or gives: flat, nearly always, where a pytree is a long way round."""
+    if isinstance(tree, torch.Tensor):
+        return [tree]
+    kind = type(tree)
+    if kind in (list, tuple):
+        return [tensor for each in tree for tensor in tensors(each)]
+    if kind in _NOTHING_IN:
+        return []
     return [each for each in pytree.tree_leaves(tree) if isinstance(each, torch.Tensor)]
 
 

@@ -7,7 +7,7 @@ import functools
 import linecache
 from collections.abc import Iterator, Sequence
 
-from onnxpert.core.statement import tree_of
+from onnxpert.core.syntax import nodes_of, tree_of
 from onnxpert.core.types import Location, replace
 
 _CONDITIONS = (ast.If, ast.IfExp, ast.While, ast.Assert)
@@ -34,8 +34,7 @@ def deciding(place: Location, axes: Sequence[int] | None = None) -> Iterator[Loc
 
 def is_given_a_variable(file: str, line: int) -> bool:
     """Whether a call on a line is given a list by its name, or one of what a condition lets through."""
-    tree = tree_of(file)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(file):
         given = node.args[0] if isinstance(node, ast.Call) and node.args else None
         if given is None or not _covers(node, line):
             continue

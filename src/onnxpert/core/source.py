@@ -66,9 +66,11 @@ class Owner(IntEnum):
 
 @functools.cache
 def ownership(file: str) -> Owner:
-    if file.startswith(("<", _OURS)):
+    if file.startswith("<"):  # to look for such a file would ask where the process is
         return Owner.NOBODY
     real = os.path.realpath(file)
+    if real.startswith(_OURS):  # by way of a link we would be the user's
+        return Owner.NOBODY
     library = "site-packages" in real or "dist-packages" in real
     if library and any(part in real for part in _NEVER):
         is_layer = any(part in real for part in _LAYERS) and not real.endswith(_PLUMBING)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum, auto
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from onnxpert.core.syntax import nodes_of, parents_of, tree_of
 from onnxpert.core.types import Location
 
 
@@ -33,8 +32,7 @@ _KINDS: dict[type[ast.AST], Statement] = {
 def statement(place: Location) -> Statement | None:
     """The statement whose condition stands at a place; None where it is no condition's line."""
     found: Statement | None = None
-    tree = tree_of(place.file)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(place.file):
         test = getattr(node, "test", None) if type(node) in _KINDS else None
         if isinstance(test, ast.expr) and _covers(test, place):
             found = _KINDS[type(node)]  # the walk goes inwards: the last is the innermost
@@ -46,27 +44,25 @@ def statement(place: Location) -> Statement | None:
 
 def goes_through(place: Location) -> bool:
     """Whether a loop or a comprehension at a place goes through one thing, item by item."""
-    tree = tree_of(place.file)
     return any(
         isinstance(node, (ast.For, ast.comprehension))
         and _covers(node.iter, place)
         and not (isinstance(node.iter, ast.Call) and _called(node.iter.func) == "zip")
-        for node in (ast.walk(tree) if tree is not None else ())
+        for node in nodes_of(place.file)
     )
 
 
 def begins_loop(place: Location | None) -> bool:
     """Whether a line is the head of a `for`: what ends that before its time is decided further in."""
-    tree = tree_of(place.file) if place is not None else None
-    heads = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.For)) if tree else ()
-    return place is not None and place.line in heads
+    return place is not None and any(
+        isinstance(node, ast.For) and node.lineno == place.line for node in nodes_of(place.file)
+    )
 
 
 def leads_elsewhere(place: Location, answer: bool) -> bool:
     """Whether the condition at a place, answered the other way, leads to code that does something: a
     side that only raises does not."""
-    tree = tree_of(place.file)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(place.file):
         test = getattr(node, "test", None) if type(node) in _KINDS else None
         if not isinstance(test, ast.expr) or not _covers(test, place):
             continue
@@ -94,8 +90,7 @@ class Refusing(NamedTuple):
 def refuses(place: Location) -> Refusing | None:
     """What is raised on a side of the `if` whose condition stands at a place, if a side only raises."""
     found: Refusing | None = None
-    tree = tree_of(place.file)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(place.file):
         if not isinstance(node, ast.If) or not _covers(node.test, place):
             continue
         sides = ((True, node.body), (False, node.orelse))
@@ -130,8 +125,7 @@ def _holds(test: ast.expr, place: Location) -> bool:
 
 def raises(place: Location) -> bool:
     """Whether the place is within a `raise`, or the message of an `assert`: it ends there anyway."""
-    tree = tree_of(place.file)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(place.file):
         if isinstance(node, ast.Raise) and _covers(node, place):
             return True
         if isinstance(node, ast.Assert) and node.msg is not None and _covers(node.msg, place):
@@ -139,45 +133,40 @@ def raises(place: Location) -> bool:
     return False
 
 
-def caught_around(place: Location) -> frozenset[str]:
-    """The names of what is caught if it is raised at a place, by handlers that go on without it; the
-    empty name for one that catches everything."""
-    found: set[str] = set()
-    tree = tree_of(place.file)
-    for node in ast.walk(tree) if tree is not None else ():
-        if not isinstance(node, ast.Try) or not any(_covers(each, place) for each in node.body):
-            continue
-        for handler in node.handlers:
-            kinds = getattr(handler.type, "elts", [handler.type])
-            if not isinstance(handler.body[-1], ast.Raise):
-                found |= {"" if kind is None else _called(kind) for kind in kinds}
-    return frozenset(found)
-
-
 _TELLING = frozenset({"print", "debug", "info", "warning", "error", "log", "write"})
+_COMPUTING = frozenset({"torch", "math", "np", "numpy"})  # with a `log` of their own
+
+
+def _tells(call: ast.Call) -> bool:
+    """`torch.log(x)` and `x.log()` do not."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    computes = isinstance(owner, ast.Name) and owner.id in _COMPUTING
+    return _called(call.func) in _TELLING and bool(call.args) and not computes
+
+
+def called_at(place: Location | None) -> str:
+    """The name of the function whose call stands at a place."""
+    found = _expression(place) if place is not None else None
+    return _called(found.func) if isinstance(found, ast.Call) else ""
 
 
 def sorts(place: Location | None) -> bool:
     """Whether a list is put in order at a place, which asks as many questions as it has to."""
-    tree = tree_of(place.file) if place is not None else None
-    found = _expression(tree, place) if tree is not None and place is not None else None
-    return isinstance(found, ast.Call) and _called(found.func) in ("sorted", "sort")
+    return called_at(place) in ("sorted", "sort")
 
 
 def subscripted(place: Location) -> ast.expr | None:
     """What one thing is taken out of at a place, `layers` of `layers[k]`."""
-    tree = tree_of(place.file)
-    found = _expression(tree, place) if tree is not None else None
+    found = _expression(place)
     one = isinstance(found, ast.Subscript) and not isinstance(found.slice, ast.Slice)
     return found.value if one else None  # type: ignore[union-attr]
 
 
 def is_told(place: Location) -> bool:
     """Whether a place is within a call that tells somebody something: `print(...)`, `log.info(...)`."""
-    tree = tree_of(place.file)
     return any(
-        isinstance(node, ast.Call) and _called(node.func) in _TELLING and _covers(node, place)
-        for node in (ast.walk(tree) if tree is not None else ())
+        isinstance(node, ast.Call) and _tells(node) and _covers(node, place)
+        for node in nodes_of(place.file)
     )
 
 
@@ -191,23 +180,19 @@ def is_message(place: Location) -> bool:
 
 def is_compared(place: Location) -> bool:
     """Whether a text that is made at a place, or the name it is given there, is compared with another."""
-    tree = tree_of(place.file)
     places = (place, *_uses_of_text(place))
     return any(
         isinstance(node, ast.Compare) and any(_covers(node, one) for one in places)
-        for node in (ast.walk(tree) if tree is not None else ())
+        for node in nodes_of(place.file)
     )
 
 
 def _uses_of_text(place: Location) -> list[Location]:
     """Where the name is read that is given what is made at a place."""
-    tree = tree_of(place.file)
-    if tree is None:
-        return []
-    above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    above = parents_of(place.file)
     return [
         Location(place.file, use.lineno)
-        for node in ast.walk(tree)
+        for node in nodes_of(place.file)
         if isinstance(node, ast.Assign) and _covers(node, place)
         if isinstance(node.targets[0], ast.Name)
         for use in _uses(node, node.targets[0].id, above)
@@ -217,17 +202,14 @@ def _uses_of_text(place: Location) -> list[Location]:
 def handed_on(place: Location) -> Iterator[tuple[ast.expr, Location]]:
     """The calls that are given what is made at a place, by the name that it gets there: what is called,
     and where. In the order of the lines."""
-    tree = tree_of(place.file)
-    if tree is None:
-        return
     lines = {use.line for use in _uses_of_text(place) if use.line > place.line}
     names = {
         node.targets[0].id
-        for node in ast.walk(tree)
+        for node in nodes_of(place.file)
         if isinstance(node, ast.Assign) and _covers(node, place)
         if isinstance(node.targets[0], ast.Name)
     }
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(place.file) if isinstance(node, ast.Call)]
     for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
         inside = [each for given in call.args for each in ast.walk(given)]
         given = (each for each in inside if isinstance(each, ast.Name) and each.id in names)
@@ -238,17 +220,14 @@ def handed_on(place: Location) -> Iterator[tuple[ast.expr, Location]]:
 def is_only_computed(place: Location) -> bool:
     """Whether a number that is taken at a place goes into arithmetic or a message and nowhere else:
     there a graph can have it as it is."""
-    tree = tree_of(place.file)
-    taken = _expression(tree, place) if tree is not None else None
+    taken = _expression(place)
     # `int(x)` is a number of Python's at once; what `.item()` gives may stay a symbol.
-    if tree is None or not isinstance(taken, ast.Call) or _called(taken.func) != "item":
-        return False
-    above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    return _is_operand(taken, above)
+    is_item = isinstance(taken, ast.Call) and _called(taken.func) == "item"
+    return taken is not None and is_item and _is_operand(taken, parents_of(place.file))
 
 
-def _expression(tree: ast.AST, place: Location) -> ast.expr | None:
-    for node in ast.walk(tree):
+def _expression(place: Location) -> ast.expr | None:
+    for node in nodes_of(place.file):
         if isinstance(node, ast.expr) and node.lineno == place.line:
             start, end = node.col_offset + 1, (node.end_col_offset or 0) + 1
             if (start, end) == (place.column, place.end_column):
@@ -256,7 +235,7 @@ def _expression(tree: ast.AST, place: Location) -> ast.expr | None:
     return None
 
 
-def _is_operand(taken: ast.expr, above: dict[ast.AST, ast.AST]) -> bool:
+def _is_operand(taken: ast.expr, above: Mapping[ast.AST, ast.AST]) -> bool:
     parent, bare = above.get(taken), True
     while isinstance(parent, (ast.BinOp, ast.UnaryOp)):
         taken, parent, bare = parent, above.get(parent), False
@@ -275,7 +254,7 @@ def _is_operand(taken: ast.expr, above: dict[ast.AST, ast.AST]) -> bool:
     return all(name != _target(above, use) and _is_operand(use, above) for use in uses)
 
 
-def _uses(assigned: ast.stmt, name: str, above: dict[ast.AST, ast.AST]) -> list[ast.Name]:
+def _uses(assigned: ast.stmt, name: str, above: Mapping[ast.AST, ast.AST]) -> list[ast.Name]:
     scope: ast.AST | None = assigned
     while scope is not None and not isinstance(scope, ast.FunctionDef):
         scope = above.get(scope)
@@ -283,7 +262,7 @@ def _uses(assigned: ast.stmt, name: str, above: dict[ast.AST, ast.AST]) -> list[
     return [node for node in found if node.id == name and isinstance(node.ctx, ast.Load)]
 
 
-def _is_demanded(use: ast.expr, above: dict[ast.AST, ast.AST]) -> bool:
+def _is_demanded(use: ast.expr, above: Mapping[ast.AST, ast.AST]) -> bool:
     """Whether nothing but a number of Python's own will do: an index, what `range` is given."""
     parent = above.get(use)
     while isinstance(parent, (ast.BinOp, ast.UnaryOp)):
@@ -293,7 +272,7 @@ def _is_demanded(use: ast.expr, above: dict[ast.AST, ast.AST]) -> bool:
     return isinstance(parent, ast.Subscript) and parent.slice is use
 
 
-def _target(above: dict[ast.AST, ast.AST], use: ast.expr) -> str:
+def _target(above: Mapping[ast.AST, ast.AST], use: ast.expr) -> str:
     """The name that a use is assigned to again, which would go round and round."""
     node: ast.AST | None = use
     while node is not None and not isinstance(node, ast.stmt):
@@ -314,14 +293,6 @@ def _called(function: ast.expr) -> str:
 
 def _covers(test: ast.expr | ast.stmt, place: Location) -> bool:
     return test.lineno <= place.line <= (test.end_lineno or test.lineno)
-
-
-@functools.lru_cache(maxsize=64)
-def tree_of(file: str) -> ast.AST | None:
-    try:
-        return ast.parse(Path(file).read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError):
-        return None
 
 
 _CHANGING = frozenset(

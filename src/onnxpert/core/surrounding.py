@@ -7,7 +7,7 @@ import functools
 import linecache
 from collections.abc import Iterator
 
-from onnxpert.core.statement import tree_of
+from onnxpert.core.syntax import nodes_of
 from onnxpert.core.types import Location, replace
 
 # Methods that read it as a whole.
@@ -21,8 +21,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 def loops_around(file: str, line: int) -> tuple[int, ...]:
     """The lines of the `for`s that a line is in, outermost first, within its function."""
     found: list[int] = []
-    tree = tree_of(file)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(file):
         if isinstance(node, _FUNCTIONS) and node.lineno <= line <= (node.end_lineno or 0):
             found.clear()  # the walk goes inwards: what is outside of the function is not in it
         if isinstance(node, ast.For) and node.lineno <= line <= _last(node.body):
@@ -38,6 +37,14 @@ def _last(body: list[ast.stmt]) -> int:
 
 def _end(node: ast.comprehension) -> int:
     return node.iter.end_lineno or node.iter.lineno
+
+
+def is_gone_through(place: Location) -> bool:
+    """Whether what a `for` or a comprehension goes through stands on a line."""
+    return any(
+        isinstance(node, (ast.For, ast.comprehension)) and _holds(node.iter, place.line)
+        for node in nodes_of(place.file)
+    )
 
 
 def gone_through(definition: Location | None, name: str) -> Location | None:
@@ -122,14 +129,23 @@ def returned(definition: Location | None, line: int = 0) -> Location | None:
     return _at(definition, lines[0]) if len(lines) == 1 else definition
 
 
+def returns_on_a_side(place: Location) -> bool:
+    """Whether a function may be left on a side of the `if` or the loop whose condition stands at a place."""
+    return any(
+        isinstance(node, ast.Return)
+        for around in nodes_of(place.file)
+        if isinstance(around, (ast.If, ast.While)) and _holds(around.test, place.line)
+        for node in ast.walk(around)
+    )
+
+
 def stands_in_for(place: Location | None) -> str:
     """The argument that a line makes up where nobody gives it: `noise`, below `if noise is None:`."""
-    tree = tree_of(place.file) if place is not None else None
-    if place is None or tree is None:
+    if place is None:
         return ""
     arguments: set[str] = set()
     found = ""
-    for node in ast.walk(tree):
+    for node in nodes_of(place.file):
         if not isinstance(node, (*_FUNCTIONS, ast.If)) or not _holds(node, place.line):
             continue
         if isinstance(node, ast.If):
@@ -140,6 +156,18 @@ def stands_in_for(place: Location | None) -> str:
             arguments = {one.arg for every in given for one in (*every.args, *every.kwonlyargs)}
             found = ""
     return found
+
+
+def is_decided_at(line: Location | None, place: Location | None) -> bool:
+    """Whether a line is on a side of the `if` whose condition stands at a place."""
+    if line is None or place is None or line.file != place.file:
+        return False
+    return any(
+        _holds(side, line.line)
+        for node in nodes_of(place.file)
+        if isinstance(node, ast.If) and _holds(node.test, place.line)
+        for side in (*node.body, *node.orelse)
+    )
 
 
 def _holds(node: ast.stmt | ast.expr, line: int) -> bool:
@@ -159,8 +187,7 @@ def _makes(statement: ast.stmt, name: str, place: Location) -> bool:
 def _function(definition: Location | None) -> ast.AST | None:
     if definition is None:
         return None
-    tree = tree_of(definition.file)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(definition.file):
         if isinstance(node, ast.FunctionDef) and node.lineno == definition.line:
             return node
     return None

@@ -196,7 +196,14 @@ def severity(failed: CaptureFailed) -> Severity:
 
 def is_obstacle(failed: CaptureFailed) -> bool:
     """Whether questions about data are all there is in the way."""
-    return all(blocker.asked in _SAYABLE for blocker in failed.blockers)
+    return failed.eager is None and all(one.asked in _SAYABLE for one in failed.blockers)
+
+
+def is_at_obstacle(failed: CaptureFailed, place: Location | None) -> bool:
+    """Whether a line takes or needs what no branch and no loop of a file can say."""
+    others = [one for one in failed.blockers if one.asked not in _SAYABLE]
+    lines = {(at.file, at.line) for one in others for at in (one.location, one.needed) if at}
+    return place is not None and (place.file, place.line) in lines
 
 
 def evidence(failed: CaptureFailed) -> Failure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from onnxpert.capture import off_its_lines
 from onnxpert.capture.rolling.blocks import holds_number
 from onnxpert.core.types import (
     Asked,
@@ -32,6 +33,7 @@ from onnxpert.engine.offers import (
     is_apart,
     is_but_one,
     is_own,
+    left_open_beyond,
     narrowed,
     taken_beyond,
     tie,
@@ -109,7 +111,10 @@ def _looked_at_closer(
         return replace(loaded, as_written=True, unrolled=True)  # type: ignore[no-any-return]
     if not loaded.as_written and any(holds_number(one.boundary.condition) for one in crossed):
         # How often a loop turns is no question, which doubts would lead to: its lines say it.
-        return replace(loaded, as_written=True)  # type: ignore[no-any-return]
+        lines = _off_its_lines(walk, loaded)
+        if lines is not None:
+            return lines
+        loaded = replace(loaded, as_written=True)
     return _asked_more(walk, loaded, lowered, verified, crossed)
 
 
@@ -120,15 +125,33 @@ def _asked_more(
     doubts = doubted(walk.captured, loaded, lowered, crossed)
     if doubts:
         return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]
+    if verified.proven and not crossed and not walk.contents_itself:
+        doubts = left_open_beyond(walk.captured, loaded, lowered, verified)
+        if doubts:
+            walk.proven, walk.proven_as = loaded, walk.captured
+            return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]
     if _has_other_sides(walk, loaded, verified):
         return replace(loaded, thorough=True)  # type: ignore[no-any-return]
     if not loaded.as_written and _flows_otherwise(walk, loaded, lowered, verified, crossed):
+        lines = _off_its_lines(walk, loaded)
         if verified.proven and not crossed:
-            walk.proven, walk.proven_as = loaded, walk.captured
-        return replace(loaded, as_written=True)  # type: ignore[no-any-return]
+            if lines is None:
+                walk.contents_itself = True
+            else:
+                walk.proven, walk.proven_as = loaded, walk.captured
+        if lines is not None:
+            return lines
     if not loaded.keeps_nan and _passes_over_nan(lowered, verified):
         return replace(loaded, keeps_nan=True)  # type: ignore[no-any-return]
     return None
+
+
+def _off_its_lines(walk: Walk, loaded: Loaded) -> Loaded | None:
+    """The model by what its source says, if that can be followed: what was captured otherwise is known."""
+    with walk.clock.stage("capture") as notes:
+        walk.known = off_its_lines(loaded)
+        notes.append("its lines" if walk.known is not None else "its lines cannot be followed")
+    return None if walk.known is None else replace(loaded, as_written=True)
 
 
 def holds_nan(loaded: Loaded) -> bool:

@@ -22,7 +22,8 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
         return ()
     if is_unseen(captured.scouted):
         return tuple(diagnose(captured.scouted))
-    taken = {_at(b.location) for b in captured.blockers if b.asked in (Asked.NUMPY, Asked.NUMBER)}
+    stands_in = (Asked.NUMPY, Asked.NUMBER, Asked.CALL)
+    taken = {_at(b.location) for b in captured.blockers if b.asked in stands_in}
     asked = {_at(b.location) for b in captured.blockers}
     followed = [b.location for b in captured.blockers if b.asked is Asked.CALL and b.location]
     # That there is no lowering for what nothing could follow goes without saying.
@@ -85,7 +86,8 @@ def _is_of_a_line(finding: Finding) -> bool:
 
 
 def _is_of_stand_in(finding: Finding, taken: Collection[object]) -> bool:
-    """Whether a size is fixed where values left the graph: by what stands in for what came back."""
+    """Whether a size is fixed where values left the graph, or nothing could follow: by what stands in
+    for what came back."""
     return finding.rule == "SHP201" and _line(finding) in taken
 
 

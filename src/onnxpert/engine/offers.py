@@ -66,7 +66,7 @@ def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
     held = [
         boundary
         for boundary in lowered.boundaries
-        if _NOT_SMALL.search(boundary.assumed) or not broken(boundary, example)
+        if _NOT_SMALL.fullmatch(boundary.assumed) or not broken(boundary, example)
     ]
     passed = [row.sizes for row in verified.rows if row.verdict is Verdict.PASS]
 
@@ -74,7 +74,7 @@ def crossings(lowered: Lowered, verified: Verified) -> Iterator[Crossed]:
         # torch itself asks whether sizes are not 0 or 1; a model compares them.
         harmless = any(broken(boundary, sizes) for sizes in passed)
         order = lowered.boundaries.index(boundary)
-        return harmless, bool(_NOT_SMALL.search(boundary.assumed)), order
+        return harmless, bool(_NOT_SMALL.fullmatch(boundary.assumed)), order
 
     for row in verified.rows:
         if row.verdict is Verdict.FAIL:
@@ -122,6 +122,24 @@ def doubted(
     ]
     fresh = frozenset(wanted) - loaded.doubted - {""}
     return fresh if len(loaded.doubted | fresh) <= _MOST_DOUBTED else frozenset()
+
+
+def left_open_beyond(
+    captured: object, loaded: Loaded, lowered: Lowered, verified: Verified
+) -> frozenset[str]:
+    """Assumptions about what a library asked, beyond which the model was seen to go on: that the file is
+    right there too may be the doing of those values."""
+    if not isinstance(captured, Captured) or not captured.left_open:
+        return frozenset()
+    names = taken_beyond(loaded, lowered, verified)
+    beyond = [
+        Crossed(boundary, row, boundary.guard.expr)
+        for row in verified.rows
+        if row.verdict in _COMPARED
+        for boundary in _broken_at(lowered, row.sizes)
+        if not names.isdisjoint(boundary.guard.symbols)
+    ]
+    return doubted(captured, loaded, lowered, beyond)
 
 
 def is_doubtful(

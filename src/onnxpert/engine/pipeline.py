@@ -80,7 +80,7 @@ from onnxpert.save import check, discard, publish
 from onnxpert.targets import find
 from onnxpert.verify import localise
 
-_CAUGHT, _ASSIGNED = "CTL414", "STA302"
+_CAUGHT, _ASSIGNED, _FURTHER = "CTL414", "STA302", "NUM704"
 _TRAINING = ("STA303", "STA311", "STA312")  # which says why the results are random
 
 
@@ -190,11 +190,12 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
     elif walk.captured is not None:
         fit_behind(walk, walk.captured)
     if walk.lowered is None or walk.blocked:
+        if isinstance(walk.captured, Captured):
+            walk.learn(refusal(loaded))  # this and what follows is what the proof would have told
         chance = chance_in(walk)
         said = {_line(found.location) for found in walk.findings if found.rule in _TRAINING}
-        if (
-            chance is not None and _line(chance.location) not in said
-        ):  # as the proof would have, had it come
+        if chance is not None and _line(chance.location) not in said:
+            _say_once(walk, _FURTHER, chance.location)
             walk.learn(Verified((), nondeterministic=True, randomness=chance))
         for limit in limits(loaded, walk.lowered) if walk.lowered is not None else ():
             walk.learn(limit)

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 from onnxpert.core.flatten import flatten_outputs
+from onnxpert.core.hearing import hearing
 from onnxpert.engine.other_values import EDGES, UNUSUAL, edged, lengthened, redrawn, scaled
 from onnxpert.engine.plain_loops import plain_loops
 from onnxpert.engine.sources import Prepared
@@ -106,21 +107,16 @@ def files_run(prepared: Prepared) -> Iterable[str]:
 
     found: dict[str, None] = {}
 
-    def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
-            found.setdefault(frame.f_code.co_filename)
+    def note(frame: FrameType) -> None:
+        found.setdefault(frame.f_code.co_filename)
 
-    before = sys.getprofile()
     with (
         quiet(),
         torch.no_grad(),
-        contextlib.suppress(Exception),
-    ):  # it may end early: so does the list
-        sys.setprofile(note)
-        try:
-            prepared.model(*_copied(prepared.args), **_copied(prepared.kwargs))
-        finally:
-            sys.setprofile(before)
+        contextlib.suppress(Exception),  # it may end early: so does the list
+        hearing(note),
+    ):
+        prepared.model(*_copied(prepared.args), **_copied(prepared.kwargs))
     return found
 
 

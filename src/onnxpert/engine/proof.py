@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from onnxpert.core.types import Captured, Loaded, Lowered, Randomness, Verified
+from onnxpert.core.types import Captured, CaptureFailed, Loaded, Lowered, Randomness, Verified
 from onnxpert.engine.again import may_have_other_sides
 from onnxpert.engine.chance import randomness
 from onnxpert.engine.offers import is_doubtful, pairs
@@ -16,12 +16,11 @@ from onnxpert.verify import verify
 def proof(walk: Walk, loaded: Loaded, file: Path) -> Verified:
     """A file against a model; what was not captured or lowered has nothing to add."""
     lowered = walk.lowered
-    beyond = [boundary.sizes for boundary in lowered.boundaries] if lowered is not None else []
     return verify(
         loaded,
         file,
         walk.runner,
-        sizes=[*beyond, *(lowered.witnesses if lowered is not None else ())],
+        sizes=_sizes(lowered) if lowered is not None else (),
         far=_told_by_few(walk),
         randomness=chance_in(walk),
         captured=walk.captured if isinstance(walk.captured, Captured) else None,
@@ -33,6 +32,13 @@ def proof(walk: Walk, loaded: Loaded, file: Path) -> Verified:
     )
 
 
+def _sizes(lowered: Lowered) -> list[Mapping[str, int]]:
+    """Just beyond what is assumed, just beneath what follows from it, and where it holds elsewhere."""
+    beyond = [boundary.sizes for boundary in lowered.boundaries]
+    beneath = [{one.name: one.lower - 1} for one in lowered.symbols if one.lower > 1]
+    return [*beyond, *beneath, *lowered.witnesses]
+
+
 def _doubts(walk: Walk, loaded: Loaded, lowered: Lowered) -> Callable[[Mapping[str, int]], bool]:
     return lambda sizes: is_doubtful(walk.captured, loaded, lowered, sizes)
 
@@ -42,9 +48,10 @@ def _alike(loaded: Loaded, lowered: Lowered) -> list[tuple[str, str]]:
 
 
 def chance_in(walk: Walk) -> Randomness | None:
-    if not isinstance(walk.captured, Captured):
-        return None
-    return randomness(walk.captured, walk.request.randomness == "allow")
+    """Of a model that could not be captured, as much as was seen of it."""
+    found = walk.captured
+    seen = found.scouted if isinstance(found, CaptureFailed) else found
+    return None if seen is None else randomness(seen, walk.request.randomness == "allow")
 
 
 def _told_by_few(walk: Walk) -> list[str]:

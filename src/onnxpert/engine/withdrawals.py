@@ -49,8 +49,9 @@ def offers(loaded: Loaded) -> tuple[Offer, ...]:
 
 
 def after_capture(loaded: Loaded, failed: CaptureFailed) -> Withdrawn | None:
-    """What a failed capture speaks of; else the smallest sizes; else everything."""
-    if failed.eager is not None or not failed.attempts:
+    """What a failed capture speaks of; else the smallest sizes; else everything. Nothing where the
+    request is wrong anyway: what a misnamed wish may have meant is on offer, and better looked at."""
+    if failed.eager is not None or not failed.attempts or loaded.problems:
         return None
     on_offer = offers(loaded)
     failure = failed.attempts[0][1]

@@ -231,7 +231,7 @@ def _mapping(wish: Mapping[Any, Any], node: Branch, inputs: Inputs, wishes: Wish
 
 
 def _sequence(wish: Any, node: Branch, inputs: Inputs, wishes: Wishes) -> None:
-    if len(wish) != len(node.children):
+    if len(wish) != len(node.children) or node.kind == "dict":  # whose order means nothing
         seen = f"is a {node.kind} of {len(node.children)}"
         _bad(node.path, seen, wish, (inputs, wishes))
     for inner, child in zip(wish, node.children, strict=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,14 @@ _FAR = 1024  # from the example's size: so far one is looked for at which it doe
 _LARGEST = 4096  # a size beyond this is tried near the example's only: the run may cost a lot
 
 
+@dataclass(frozen=True, slots=True)
+class _Assumption:
+    expr: Expr
+    guard: Guard
+    hints: Mapping[Expr, int]  # the sizes at which it was made
+    of_example: bool  # whether those are the example's; else they are of what takes a branch
+
+
 def boundaries(
     captured: Captured, names: Mapping[Expr, str], environment: Any
 ) -> tuple[Boundary, ...]:
@@ -34,8 +43,8 @@ def boundaries(
     tried: set[tuple[tuple[str, int], ...]] = set()
     passes = (_smallest, _nearest, _by_others)
     for most, violated in zip(itertools.accumulate(_MOST_TRIED), passes, strict=True):
-        for own, (expr, _, hints) in zip(violations, assumed, strict=True):
-            for sizes in violated(expr, hints) if len(tried) < most else ():
+        for own, one in zip(violations, assumed, strict=True):
+            for sizes in violated(one) if len(tried) < most else ():
                 named = {names[symbol]: size for symbol, size in sizes.items()}
                 key = tuple(sorted(named.items()))
                 if key not in tried and len(tried) < most:
@@ -44,9 +53,9 @@ def boundaries(
     if captured.branches:
         _add_pairs(violations)
     return tuple(
-        Boundary(sizes, told, condition, guard.expr)
-        for own, (expr, guard, _) in zip(violations, assumed, strict=True)
-        for told, condition in [_told(expr, guard, names)]
+        Boundary(sizes, told, condition, one.guard.expr)
+        for own, one in zip(violations, assumed, strict=True)
+        for told, condition in [_told(one.expr, one.guard, names)]
         for sizes in own or [{}]
     )
 
@@ -95,7 +104,7 @@ def witnesses(
     captured: Captured, names: Mapping[Expr, str], environment: Any
 ) -> tuple[Mapping[str, int], ...]:
     """Where sizes have to fit (`n` a square, `h` a multiple of 7): others that do, up and down."""
-    assumed = [expr for expr, *_ in _assumptions(captured, names, environment)]
+    assumed = [one.expr for one in _assumptions(captured, names, environment)]
     fussy = [expr for expr in assumed if expr.atoms(sympy.Function) or isinstance(expr, sympy.Eq)]
     symbols = sorted({s for expr in fussy for s in expr.free_symbols}, key=str)
     hints = {s: _hint(environment, s) for s in symbols}
@@ -117,8 +126,7 @@ def witnesses(
 
 def _assumptions(
     captured: Captured, names: Mapping[Expr, str], environment: Any
-) -> Iterator[tuple[Expr, Guard, Mapping[Expr, int]]]:
-    """Each with the sizes at which it was made: the example's, or what takes a branch there."""
+) -> Iterator[_Assumption]:
     if environment is None:
         return
     met_at = getattr(environment, "met_at", {})
@@ -128,8 +136,13 @@ def _assumptions(
         expr = _renamed(environment.replace(raw.expr), same)
         if expr.free_symbols and expr.free_symbols <= names.keys():
             hints = {symbol: _hint(environment, symbol) for symbol in expr.free_symbols}
-            elsewhere = met_at.get(raw.expr, {})
-            yield expr, guard, hints | {s: n for s, n in elsewhere.items() if s in names}
+            elsewhere = {
+                symbol: size
+                for symbol, size in met_at.get(raw.expr, {}).items()
+                if symbol in hints or (symbol in names and size != _hint(environment, symbol))
+            }
+            of_example = not elsewhere or holds(expr, hints) is not False
+            yield _Assumption(expr, guard, hints | elsewhere, of_example)
 
 
 def _shown(condition: Expr) -> str:
@@ -143,9 +156,10 @@ def _shown(condition: Expr) -> str:
     return text
 
 
-def _smallest(expr: Expr, hints: Mapping[Expr, int]) -> Iterator[dict[Expr, int]]:
+def _smallest(one: _Assumption) -> Iterator[dict[Expr, int]]:
     """The smallest; and of what is rounded, which may hold and not hold by turns, the nearest to the
     example's size too: a file that is right at the one need not be at the other."""
+    expr, hints = one.expr, one.hints
     kinds = (False, True) if _is_rounded(expr) else (False,)
     yield from _violations(expr, _with_its_limit(expr), hints, kinds)
     if isinstance(expr, sympy.Eq) and expr.lhs.is_Symbol and expr.rhs.is_Symbol:
@@ -154,18 +168,19 @@ def _smallest(expr: Expr, hints: Mapping[Expr, int]) -> Iterator[dict[Expr, int]
             yield from _violations(expr, expr, hints, (False,), (symbol,))
 
 
-def _nearest(expr: Expr, hints: Mapping[Expr, int]) -> Iterator[dict[Expr, int]]:
-    """Those next to the example's: the limit itself, where both may come to the same, and beyond."""
-    yield from _violations(expr, expr, hints, (True,))
-    beyond = _with_its_limit(expr)
-    if beyond is not expr:
-        yield from _violations(expr, beyond, hints, (True,))
+def _nearest(one: _Assumption) -> Iterator[dict[Expr, int]]:
+    """Those next to the example's: the limit itself, where both may come to the same, and beyond, which
+    the example is where it does not take that branch."""
+    yield from _violations(one.expr, one.expr, one.hints, (True,))
+    beyond = _with_its_limit(one.expr)
+    if beyond is not one.expr and one.of_example:
+        yield from _violations(one.expr, beyond, one.hints, (True,))
 
 
-def _by_others(expr: Expr, hints: Mapping[Expr, int]) -> Iterator[dict[Expr, int]]:
+def _by_others(one: _Assumption) -> Iterator[dict[Expr, int]]:
     """By any but the first size: the model may refuse where that one is too small or too large."""
-    for symbol in sorted(expr.free_symbols, key=str)[1:]:
-        yield from _violations(expr, _with_its_limit(expr), hints, (True,), (symbol,))
+    for symbol in sorted(one.expr.free_symbols, key=str)[1:]:
+        yield from _violations(one.expr, _with_its_limit(one.expr), one.hints, (True,), (symbol,))
 
 
 def _violations(

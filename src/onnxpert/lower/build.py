@@ -17,6 +17,7 @@ from onnxpert.core.types import (
     Lowered,
     StateLeaf,
     Symbol,
+    Unsupported,
     replace,
 )
 from onnxpert.lower.boundaries import boundaries, witnesses
@@ -25,6 +26,7 @@ from onnxpert.lower.custom import Wishes
 from onnxpert.lower.dims import DimPrinter, name_symbols, symbol_table, write_ranges
 from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Shared
+from onnxpert.lower.refusal import Refusal
 from onnxpert.lower.symbols import expression
 from onnxpert.lower.walk import Library, Walk
 from onnxpert.lower.weights import Weights
@@ -186,7 +188,7 @@ class Build:
     def _output(self, name: str, result: Any) -> ir.Value:
         """The result under its output name; an input or a weight given back needs a node of its own."""
         if not isinstance(result, ir.Value):
-            result = self.op.scalar(result)
+            result = self._number(name, result)
         if is_complex(result):
             self._layouts.append(name)
             result = self._without_rename(result)
@@ -206,6 +208,13 @@ class Build:
         result.name = name
         result.meta["is_output"] = True
         return result
+
+    def _number(self, name: str, result: Any) -> ir.Value:
+        try:
+            return self.op.scalar(result)
+        except Refusal as refusal:  # it stands at no call, where the walk would have met it
+            self.walk.unsupported.append(Unsupported(f"output {name}", str(refusal), None))
+            return self.op.const(0)
 
     def _without_rename(self, result: ir.Value) -> ir.Value:
         """The pairs that a complex result is made of, under its name."""

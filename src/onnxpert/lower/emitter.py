@@ -262,6 +262,14 @@ class Emitter:
         if self._source(symbol) is None:
             self.sources[symbol] = (value, axis)
 
+    def bind_number(self, expr: Expr, value: ir.Value) -> None:
+        """What only the data know is the value itself, if it is a symbol of its own."""
+        if expr.is_Symbol:
+            self.bind(expr, value, None)
+        elif expr.is_Relational and expr.lhs.is_Symbol:
+            # torch takes a truth value for a number that is compared with 1.
+            self.bind(expr.lhs, self.cast(value, torch.int64), None)
+
     def knows(self, symbol: Expr) -> bool:
         return self._source(symbol) is not None
 

@@ -107,12 +107,7 @@ class Frame:
     def _bind_scalar(self, node: fx.Node, result: Any) -> None:
         value = node.meta["val"]
         if isinstance(value, _SYMBOLIC) and isinstance(result, ir.Value):
-            symbol = expression(value)
-            if symbol.is_Symbol:
-                self.walk.op.bind(symbol, result, None)
-            elif symbol.is_Relational and symbol.lhs.is_Symbol:
-                # torch takes a truth value for a number that is compared with 1.
-                self.walk.op.bind(symbol.lhs, self.walk.op.cast(result, torch.int64), None)
+            self.walk.op.bind_number(expression(value), result)
 
     def _lowered(self, node: fx.Node, swap: tuple[fx.Node, ir.Value] | None = None) -> Any:
         """The call of a node; with one of its arguments in another's place, if so asked."""

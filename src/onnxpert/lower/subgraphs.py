@@ -138,8 +138,8 @@ def described(op: Emitter, outputs: Any, expected: Sequence[Any]) -> tuple[ir.Va
             op.describe(value, tuple(example.shape), dtype)
             continue
         op.describe(value, (), dtype)
-        if isinstance(example, (torch.SymInt, torch.SymFloat)) and expression(example).is_Symbol:
-            op.bind(expression(example), value, None)
+        if isinstance(example, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            op.bind_number(expression(example), value)
     return many
 
 

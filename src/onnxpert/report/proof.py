@@ -111,7 +111,7 @@ def _worst(group: list[Row]) -> Row:
         max_rel=_largest(row.max_rel for row in group),
         rtol=widest.rtol,
         atol=widest.atol,
-        detail=widest.detail,
+        detail=next((row.detail for row in (widest, *group) if row.detail), ""),
     )
 
 

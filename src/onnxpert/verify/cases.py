@@ -24,6 +24,8 @@ _FAR_SECONDS = 2.0
 _FAR_SQUARE_SECONDS = 16.0  # where all that is there attends to all
 _TIMES = 3
 _LARGER_SECONDS = 0.1
+_TIMES_FAR = 32
+_LARGE_SECONDS = 0.5  # where all that is there attends to all
 _QUICK_SECONDS = 0.08
 _SLOW_SECONDS = 1.0
 _MIXTURES = 6
@@ -53,18 +55,47 @@ def given(inputs: Inputs) -> tuple[Wish, ...]:
     return tuple(found)
 
 
-def at(inputs: Inputs, sizes: Sequence[Mapping[str, int]]) -> tuple[Wish, ...]:
+def at(inputs: Inputs, sizes: Sequence[Mapping[str, int]], effort: float) -> tuple[Wish, ...]:
     """A wish for each of the sizes that differ from the example and that nobody ruled out.
 
     What the file itself was narrowed to does not count: these are the sizes that show it."""
-    changes = [
-        {name: size for name, size in change.items() if size != inputs.example[name]}
+    asked = [
+        change
         for change in sizes
         if all(
             name in inputs.example and _asked(inputs, name, size) for name, size in change.items()
         )
     ]
-    return tuple(_resized(inputs, _ways(inputs, change)) for change in changes if change)
+    return tuple(
+        _resized(inputs, [*_beside_ones(inputs, change, effort), *_ways(inputs, moved)])
+        for change in asked
+        if (moved := _moved_by(inputs, change))
+    )
+
+
+def _moved_by(inputs: Inputs, change: Mapping[str, int]) -> dict[str, int]:
+    return {name: size for name, size in change.items() if size != inputs.example[name]}
+
+
+def _beside_ones(
+    inputs: Inputs, change: Mapping[str, int], effort: float
+) -> Iterator[dict[str, int]]:
+    """Sizes far from the example's at which the model computes much, with 1 for all that they say nothing
+    of: a limit of 2048 tokens is the same for a batch of one."""
+    growth = math.prod(max(size / max(inputs.example[name], 1), 1) for name, size in change.items())
+    if growth < _TIMES_FAR or effort * growth**2 <= _LARGE_SECONDS:
+        return
+    lengths = {inputs.example[name] for name in change}
+    others = [
+        name
+        for name, size in inputs.example.items()
+        if size > 1
+        and name not in change
+        and size not in lengths  # a mask has to go along
+        and _Ladder(name, inputs).allows(1)
+    ]
+    if others:
+        yield {**_moved_by(inputs, change), **dict.fromkeys(others, 1)}
 
 
 def _ways(inputs: Inputs, change: Mapping[str, int]) -> list[dict[str, int]]:

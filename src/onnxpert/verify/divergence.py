@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from onnxpert.core.handlers import caught_around
 from onnxpert.core.source import of_meta
-from onnxpert.core.statement import caught_around
 from onnxpert.core.types import (
     Captured,
     Caught,
@@ -90,7 +90,9 @@ def intermediates(
                 # A graph captured for one size may not take another: so far, then.
                 logger.debug("the captured graph stops", exc_info=True)
                 place = of_meta(walk.at.meta) if walk.at is not None else None
-                if place is not None and any(map(caught_around, (place, *place.calls))):
+                if place is not None and any(
+                    caught_around(one.file, one.line) for one in (place, *place.calls)
+                ):
                     raise CaughtError(Caught(place, str(error).partition("\n")[0])) from error
                 return
             for origin, value in _parts(node.name, result):

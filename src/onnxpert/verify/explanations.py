@@ -22,6 +22,7 @@ from onnxpert.verify.file import Dims
 from onnxpert.verify.inputs import Case, Inputs
 from onnxpert.verify.noise import within_noise
 from onnxpert.verify.reference import Output, Reference, RefusedError
+from onnxpert.verify.remains import explained_as_remains
 from onnxpert.verify.roundings import TURNS, finite, sway
 from onnxpert.verify.sizes import evaluate
 from onnxpert.verify.values import Values
@@ -99,6 +100,7 @@ class Explanations:
         shaken = _Shaken(self.reference, at.leaves, {})
         if steady:
             rows = within_noise(rows, at.want, at.got, shaken)
+            rows = self._by_remains(rows, at, shaken)
         if _failed(rows):
             rows = self._by_choice(rows, at)
         left = [
@@ -142,20 +144,43 @@ class Explanations:
         """A row of half precision, looked at again beside the model in float32."""
         if row.max_abs is None or not self.half:
             return row
-        exact = self._exact(at.leaves)
+        exact = self._exact(at.leaves, torch.float32)
         found = distances(at.want[index], at.got[index], exact[index]) if exact else None
         if found is None or not found.is_nearer:
             return row
         detail = f"from the model in float32 this is {found.file:.2g}, the model itself {found.model:.2g}"
         return replace(row, verdict=Verdict.PASS, detail=detail, choices=())
 
-    def _exact(self, leaves: Sequence[Any]) -> Outputs | None:
-        wide = widened(self.inputs.loaded)
+    def _by_remains(self, rows: list[Row], at: Compared, shaken: _Shaken) -> list[Row]:
+        """Rows of outputs that are no more than what roundings leave of zero."""
+        failed = [
+            index
+            for index, row in enumerate(rows)
+            if row.verdict is Verdict.FAIL and row.rtol and _is_floating(at.want[index])
+        ]
+        if not failed or len(failed) < len(_failed(rows)) or self.is_missing:
+            return rows
+        exact = self._exact(at.leaves, torch.float64)
+        if exact is None or len(exact) != len(rows):
+            return rows
+
+        def judged(index: int, row: Row) -> Row:
+            def draw(turn: int) -> Any:
+                outputs = shaken(turn)
+                return None if outputs is None else outputs[index]
+
+            want, got = at.want[index], at.got[index]
+            return explained_as_remains(row, want, got, exact[index], draw)
+
+        return [judged(*each) if each[0] in failed else each[1] for each in enumerate(rows)]
+
+    def _exact(self, leaves: Sequence[Any], dtype: torch.dtype) -> Outputs | None:
+        wide = widened(self.inputs.loaded, dtype)
         if wide is None:
             return None
         try:
             with Reference(wide, self.seed) as reference:
-                return reference.call(widened_leaves(leaves))
+                return reference.call(widened_leaves(leaves, dtype))
         except RefusedError:
             return None
 

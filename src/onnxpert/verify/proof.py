@@ -74,7 +74,6 @@ def prove(
         return Verified((), runtime_error=runtime_line(error))
     file = facts(read(path))
     inputs = bind(loaded, file)
-    beyond = cases.at(inputs, sizes)
     unwritten = randomness.unwritten if randomness is not None else ()
     with Reference(loaded, seed, unwritten) as reference:
         allowance = Allowance()
@@ -91,8 +90,7 @@ def prove(
         )
         sided = None
         if captured is not None and has_sides(captured):
-            broken = tuple(wish.ways[0].sizes for wish in beyond if wish.ways)
-            sided = SidedCases(inputs, Sides(captured), broken, seed, allowance)
+            sided = SidedCases(inputs, Sides(captured), seed, allowance)
         proof = _Proof(
             inputs,
             file,
@@ -101,7 +99,7 @@ def prove(
             explanations,
             allowance,
             seed,
-            (*cases.given(inputs), *beyond),
+            sizes,
             randomness,
             captured.answer if captured is not None else None,
             sided,
@@ -137,7 +135,7 @@ class _Proof:
     explanations: Explanations
     allowance: Allowance
     seed: int
-    wanted: tuple[cases.Wish, ...]  # beside what every proof tries
+    sizes: Sequence[Mapping[str, int]]  # to be tried beside what every proof tries
     randomness: Randomness | None
     answer: Answer | None  # that the capture saw to the example
     sides: SidedCases | None  # of a model with branches, or numbers that the data decide
@@ -147,6 +145,7 @@ class _Proof:
     alike: Sequence[tuple[str, str]] = ()
     drew: bool = False  # an answer that looked certain turned out to be a matter of luck
     remembers: bool = False  # a call changed the answer to another input
+    wanted: tuple[cases.Wish, ...] = ()  # beside what every proof tries
 
     def verified(self) -> Verified:
         first = cases.example(self.inputs)
@@ -157,8 +156,7 @@ class _Proof:
                 self.reference.patience = self.sides.patience(first, character.seconds)
         except RefusedError as refusal:
             return Verified((_refused(first, str(refusal)),))
-        distant = [cases.far(self.inputs, name, character.effort) for name in self.far]
-        self.wanted += tuple(wish for wish in distant if wish is not None)
+        self.wanted = tuple(self._wanted(character.effort))
         character = self._chance(character, leaves, character.outputs)
         self.explanations.half = character.computed_in in HALVES
         if self.precision:
@@ -184,6 +182,15 @@ class _Proof:
             randomness=self.randomness,
             branches=self.sides.report() if self.sides is not None and provable else (),
         )
+
+    def _wanted(self, effort: float) -> Iterator[cases.Wish]:
+        yield from cases.given(self.inputs)
+        beyond = cases.at(self.inputs, self.sizes, effort)
+        if self.sides is not None:
+            self.sides.beyond = tuple(wish.ways[0].sizes for wish in beyond if wish.ways)
+        yield from beyond
+        distant = [cases.far(self.inputs, name, effort) for name in self.far]
+        yield from (wish for wish in distant if wish is not None)
 
     @property
     def _is_meant(self) -> bool:

@@ -29,9 +29,9 @@ _MOST_ACROSS, _FEWEST = 2_000, 100
 class SidedCases:
     inputs: Inputs
     sides: Sides
-    beyond: tuple[Mapping[str, int], ...]  # sizes that break an assumption
     seed: int
     allowance: Allowance
+    beyond: tuple[Mapping[str, int], ...] = ()  # sizes that break an assumption
     _turned: tuple[Case, ...] = ()  # with values that take sides which the example does not
     _noted: set[str] = field(
         default_factory=set

@@ -35,10 +35,14 @@ class Tremor(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         out = func(*args, **(kwargs or {}))
-        moves = isinstance(out, torch.Tensor) and out.is_floating_point() and args
-        if not moves or func.is_view or func._schema.is_mutable or out.is_quantized:
+        if not args or func.is_view or func._schema.is_mutable or func._schema.name in _WHOLE:
             return out
-        if func._schema.name in _WHOLE:
+        if isinstance(out, tuple):  # a normalisation gives its mean beside the result
+            return tuple(self._moved(each) for each in out)
+        return self._moved(out)
+
+    def _moved(self, out: Any) -> Any:
+        if not isinstance(out, torch.Tensor) or not out.is_floating_point() or out.is_quantized:
             return out
         return out * self._drawn(out.dtype, out.numel()).view(out.shape).to(out.device)
 

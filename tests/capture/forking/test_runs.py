@@ -36,7 +36,8 @@ def test_paths_that_record_too_much_are_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 class Limited(torch.nn.Module):
-    """A tensor made of numbers and of tensors that a branch leaves: torch looks at their memory."""
+    """A tensor made of numbers and of tensors that a branch leaves: the old constructor looks at their
+    memory."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         found = []
@@ -45,7 +46,7 @@ class Limited(torch.nn.Module):
             if chosen > most:  # noqa: PLR1730 - the branch is the matter
                 chosen = most
             found.append(chosen)
-        return torch.tensor(found)
+        return torch.FloatTensor(found)
 
 
 def test_memory_that_is_not_there_is_no_refusal_of_the_models() -> None:

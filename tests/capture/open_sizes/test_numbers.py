@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 import onnxpert
+from onnxpert.capture.strategies import recorded
 
 
 class Halves(nn.Module):
@@ -138,3 +139,44 @@ def test_where_nobody_is_seen_to_refer_to_a_function() -> None:
         gc.unfreeze()
     assert report.ok, str(report)
     assert not [each for each in report.findings if each.rule.startswith("SHP2")]
+
+
+def _third(size: int) -> int:
+    return int(size / 3)
+
+
+class Parts(nn.Module):
+    """What it calls, and that calls, makes numbers of sizes in four functions and a comprehension."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        starts = [int(start) for start in (self.half(x), _third(x.shape[1]))]
+        return x[:, starts[0] :] + x[:, starts[1] :].sum() + self.layers(x)
+
+    def half(self, x: torch.Tensor) -> int:
+        return min(int(x.shape[1] / 2), len(x))
+
+    def layers(self, x: torch.Tensor) -> torch.Tensor:
+        return x.mean() * float(x.shape[1])
+
+
+def test_functions_that_take_sizes_for_numbers_are_foreseen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def record(*args: Any) -> Any:
+        runs.append(args)
+        return plain(*args)
+
+    runs: list[Any] = []
+    plain = recorded.record
+    monkeypatch.setattr(recorded, "record", record)
+    before = Parts.forward.__code__, Parts.half.__code__, _third.__code__
+    path, model = tmp_path / "parts.onnx", Parts().eval()
+    shapes = ({0: "rows", 1: "columns"},)
+    assert onnxpert.export(model, (torch.randn(3, 8),), path, dynamic_shapes=shapes).ok
+    assert len(runs) == 1
+    assert before == (Parts.forward.__code__, Parts.half.__code__, _third.__code__)
+    session = onnxruntime.InferenceSession(path)
+    for rows, columns in ((1, 4), (3, 8), (7, 5)):
+        x = torch.randn(rows, columns)
+        (got,) = session.run(None, {"x": x.numpy()})
+        torch.testing.assert_close(model(x), torch.from_numpy(got))

@@ -41,10 +41,10 @@ class Leaves(nn.Module):
 
 class Counts(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        for step in range(int(x.abs().sum()) % 3 + 1):  # number
+        for step in range(int(x.abs().sum()) % 3 + 1):  # loop
             x = x + step
         assert x.max() < 1000  # assertion
-        return x
+        return x * {1: 0.5, 2: 2.0}.get(int(x.sum()), 1.0)  # number
 
 
 class Stores(nn.Module):

@@ -244,9 +244,11 @@ class _Merger:
     def _number(self, x: Any, y: Any) -> Any:
         kind = _kind(x)
         a, b = (v.expr if isinstance(v, Number) else sympy.sympify(v) for v in (x, y))
-        expr = self._size(a, b, _kind(x) is torch.SymFloat)
-        if expr in self._sizes.values():
-            self._needed.setdefault(expr, Join(expr, Number(kind, expr), x, y))  # type: ignore[arg-type]
+        expr = symbol = self._size(a, b, _kind(x) is torch.SymFloat)
+        if symbol in self._sizes.values():
+            if kind is torch.SymBool:  # as torch has it: a number that is compared with 1
+                expr = sympy.Eq(symbol, 1)
+            self._needed.setdefault(symbol, Join(symbol, Number(kind, expr), x, y))  # type: ignore[arg-type]
         if expr.free_symbols:
             return Number(kind, expr)  # type: ignore[arg-type]
         return x

@@ -181,13 +181,16 @@ class Runs:
     def _soft(self, plan: tuple[bool, ...], sizes: Sizes, like: Sequence[Step]) -> Run | Exception:
         """A run; and again, if a module turned out to want a bare number of a symbol."""
         count = len(self._homes)
+        run: Run | Exception | None = None
         try:
             run = self._new(plan, sizes, like)
         except Exception:  # whatever the model raised: it may be for want of that number
             if len(self._homes) == count:
                 raise
-            return self._soft(plan, sizes, like)
-        return run if len(self._homes) == count else self._soft(plan, sizes, like)
+        # Out of the handler: what the next run raises begins at a line of its own.
+        return (
+            run if run is not None and len(self._homes) == count else self._soft(plan, sizes, like)
+        )
 
     def _new(self, plan: tuple[bool, ...], sizes: Sizes, like: Sequence[Step]) -> Run | Exception:
         made: list[Listener] = []

@@ -61,6 +61,11 @@ def _half_of_them(n: Any, d: float = 1.0, *, dtype: torch.dtype) -> Tensor:
     return torch.arange(n // 2 + 1, dtype=dtype).div(n * d)
 
 
+def one_hot(x: Tensor, classes: Any) -> Tensor:
+    places = torch.arange(classes)
+    return (x.unsqueeze(-1) == places).long()
+
+
 def _window(shape: Callable[..., Tensor]) -> Counted:
     """`shape` is given the place between 0 and 1, and the arguments that are its own."""
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
-import gc
-import inspect
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType
 from typing import Any
@@ -25,9 +23,11 @@ import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils._sympy.functions import FloorDiv
 
+from onnxpert.capture.messages import told
 from onnxpert.capture.open_sizes.arrays import Arrays
 from onnxpert.capture.open_sizes.divisors import common_divisor, common_multiple
 from onnxpert.capture.open_sizes.nothing import correction
+from onnxpert.capture.open_sizes.reach import running
 from onnxpert.capture.reasoning import Frugal, is_otherwise_when_small
 from onnxpert.core.source import Owner, ownership
 
@@ -261,25 +261,6 @@ def _holders(frame: FrameType) -> list[CodeType]:
     return found
 
 
-def _functions(code: CodeType, scope: Mapping[str, Any]) -> list[FunctionType]:
-    """Those that run the code."""
-    found = [each for each in gc.get_referrers(code) if isinstance(each, FunctionType)]
-    # After `gc.freeze`, as servers do it, nobody is seen to refer to anything: then by its name.
-    return found or [each for each in _named(code, scope) if each.__code__ is code]
-
-
-def _named(code: CodeType, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
-    first, *rest = code.co_qualname.split(".")
-    value = scope.get(first)
-    for name in rest:
-        value = inspect.getattr_static(value, name, None)
-    while value is not None:
-        value = getattr(value, "__func__", value)  # of a class
-        if isinstance(value, FunctionType):
-            yield value
-        value = getattr(value, "__wrapped__", None)
-
-
 def contains(outer: CodeType, inner: CodeType) -> bool:
     """Whether one is written inside of the other."""
     parts = [each for each in outer.co_consts if isinstance(each, CodeType)]
@@ -293,6 +274,7 @@ class Numbers:
         self._before: dict[FunctionType, CodeType] = {}
         self._added: list[tuple[dict[str, Any], str]] = []
         self._seen: set[CodeType] = set()
+        self._restarts = 0
         self.arrays = Arrays()
 
     @contextmanager
@@ -308,7 +290,7 @@ class Numbers:
             (kind, name, getattr(kind, name)) for kind, names in kinds for name in names
         ]
         for kind, name, plain in patched:
-            setattr(kind, name, self._noticing(plain))
+            setattr(kind, name, self._noticing(plain, name))
         for name, ours in _MATHEMATICS.items():
             patched.append((math, name, getattr(math, name)))
             setattr(math, name, ours)
@@ -323,9 +305,11 @@ class Numbers:
                 delattr(kind, name)
             self._restore()
 
-    def _noticing(self, plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def _noticing(self, plain: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
         def noticed(size: Any) -> Any:
             frame = sys._getframe(1)
+            if (said := told(frame, name, size)) is not None:
+                return said
             if frame.f_code not in self._seen and self._redirected(frame, size):
                 raise SizeTakenError
             return plain(size)
@@ -346,20 +330,37 @@ class Numbers:
         changed = False
         for code in _holders(frame):
             fresh = _rewritten(code, frame.f_globals, used)
-            functions = _functions(code, frame.f_globals)
-            if not _helps(used, frame) or len(self._before) > _MOST_RESTARTS:
+            functions = running(code, frame.f_globals)
+            if not _helps(used, frame) or self._restarts > _MOST_RESTARTS:
                 continue
             for function in functions:
                 if function.__code__ is code and function.__globals__ is frame.f_globals:
-                    self._before.setdefault(function, code)
-                    function.__code__ = fresh
-                    self._seen |= {fresh, *_inner(fresh)}
+                    self._send(function, fresh)
                     changed = True
-        for name, ours in used.items() if changed else ():
-            if name not in frame.f_globals:
-                frame.f_globals[name] = ours
-                self._added.append((frame.f_globals, name))
+        if changed:
+            self._restarts += 1
+            self._lend(used, frame.f_globals)
         return changed or self.arrays.ask(frame)
+
+    def foresee(self, functions: Iterable[FunctionType]) -> None:
+        """Sends these to ours before they make a number of a size: then the model is run once more."""
+        for function in functions if _KNOWN_INSTRUCTIONS else ():
+            used: dict[str, Any] = {}
+            fresh = _rewritten(function.__code__, function.__globals__, used)
+            if any(ours is not _range or _steps(function.__code__) for ours in used.values()):
+                self._send(function, fresh)
+                self._lend(used, function.__globals__)
+
+    def _send(self, function: FunctionType, fresh: CodeType) -> None:
+        self._before.setdefault(function, function.__code__)
+        function.__code__ = fresh
+        self._seen |= {fresh, *_inner(fresh)}
+
+    def _lend(self, used: Mapping[str, Any], scope: dict[str, Any]) -> None:
+        for name, ours in used.items():
+            if name not in scope:
+                scope[name] = ours
+                self._added.append((scope, name))
 
     def _restore(self) -> None:
         for function, code in self._before.items():
@@ -377,6 +378,12 @@ def _helps(used: Mapping[str, Any], frame: FrameType) -> bool:
         return True
     running = (step for step in dis.get_instructions(frame.f_code) if step.offset == frame.f_lasti)
     return bool(used) and any(step.arg == _STEPPED for step in running)
+
+
+def _steps(code: CodeType) -> bool:
+    """Whether something is called there as a range in steps is."""
+    calls = (step for step in dis.get_instructions(code) if "CALL" in step.opname)
+    return any(step.arg == _STEPPED for step in calls)
 
 
 def _inner(code: CodeType) -> Iterator[CodeType]:

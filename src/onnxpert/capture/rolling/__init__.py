@@ -23,7 +23,7 @@ from onnxpert.capture.guards import about_others, assuming, guards_of, limits, s
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.reasoning import example_sizes
 from onnxpert.capture.recorder import Recorder, new_fake_mode
-from onnxpert.capture.rolling.fit import Lengths, generalise
+from onnxpert.capture.rolling.fit import Doubt, Lengths, generalise
 from onnxpert.capture.rolling.fold import fold
 from onnxpert.capture.rolling.prune import prune
 from onnxpert.capture.rolling.replay import Replay
@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 Record = Callable[[Loaded], Captured]
 _MOST_NODES = 20_000  # of a trace: a longer one costs more than it is worth
 _MOST_SIZES = 3  # that vary independently
+_MOST_FURTHER = 2  # lengths, beside those that are always tried
 _LONG = 32  # turns of a loop that need not be seen one by one
 Tried = tuple[int, int, int]
 # Even and odd, with a step of one and of two: what is floored or skips shows itself.
@@ -125,7 +126,8 @@ def rolled(
         try:
             lengths = _lengths(sizes, tried)
             runs = [short(record(resized_to(loaded, sizes, at))) for at in lengths]
-            found = replayed(loaded, runs[-1], elements_of(runs, lengths), sizes)
+            elements = _told_apart(loaded, sizes, record, runs, lengths)
+            found = replayed(loaded, runs[-1], elements, sizes)
             return None if found is None else assuming(found, limits(runs[-1]))
         except UnalikeError as error:
             logger.debug("not rolled: %s", error)
@@ -135,19 +137,46 @@ def rolled(
     return None
 
 
+def _told_apart(
+    loaded: Loaded,
+    sizes: Sequence[Varying],
+    record: Record,
+    runs: list[Captured],
+    lengths: list[Lengths],
+) -> list[Element]:
+    """The elements of the runs; of further ones too, where a number may be several functions of a length."""
+    base = lengths[0]
+    for further in range(_MOST_FURTHER + 1):
+        doubts: list[Doubt] = []
+        elements = elements_of(runs, lengths, doubts)
+        tellings = (each.telling(base, sizes[each.which].upper) for each in doubts)
+        at = next((one for one in tellings if one is not None and one not in lengths), None)
+        if at is None or further == _MOST_FURTHER:
+            break
+        try:
+            run = short(record(resized_to(loaded, sizes, at)))
+        except Exception:  # the model need not take that length: then the simplest has to do
+            logger.debug("no further length", exc_info=True)
+            break
+        runs, lengths = [run, *runs], [at, *lengths]
+    return elements
+
+
 def short(run: Captured) -> Captured:
     if len(run.root.graph.nodes) > _MOST_NODES:
         raise UnalikeError("the trace is too long")
     return run
 
 
-def elements_of(runs: Sequence[Captured], lengths: Sequence[Lengths]) -> list[Element]:
+def elements_of(
+    runs: Sequence[Captured], lengths: Sequence[Lengths], doubts: list[Doubt] | None = None
+) -> list[Element]:
     traces = [Trace(run) for run in runs]
     structures = align([trace.tokens() for trace in traces])
     if structures is None:
         raise UnalikeError("the traces are not the same program")
     folded = [fold(*both) for both in zip(traces, structures, strict=True)]
-    return generalise(folded, lengths)
+    return generalise(folded, lengths, doubts)
 
 
 def replayed(

@@ -93,6 +93,23 @@ def turning(captured: Captured) -> tuple[Location, ...]:
     return tuple(place for place in places if place is not None and begins_loop(place))
 
 
+def asked_of_one(captured: Captured) -> bool:
+    """Whether it was also asked, beside the heads of loops, if there is one block: of a single one torch
+    makes a special case."""
+    guards = getattr(environment_of(captured), "guards", ())
+    places = [line_of(guard) for guard in guards if holds_number(guard.expr)]
+    return not all(place is not None and begins_loop(place) for place in places)
+
+
+def with_several(loaded: Loaded, captured: Captured) -> Loaded | None:
+    """The example where there are several blocks."""
+    found = _blocks(captured)
+    try:
+        return None if found is None else _at(loaded, captured, found, _TRIED[0])
+    except UnalikeError:
+        return None
+
+
 def _recorded(
     loaded: Loaded, captured: Captured, found: Blocks, record: Record, whole: Record
 ) -> Captured | None:

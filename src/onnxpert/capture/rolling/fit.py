@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from onnxpert.capture.rolling.trace import Element, Leaf, Ref, UnalikeError
 
 Lengths = tuple[int, ...]
 _LARGEST_DIVISOR = 8
+_FURTHER = (8, 10, 11, 13, 14, 16, 17, 19, 23)  # lengths that may tell formulas apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,34 @@ class Power:
         return self.factor * root if self.power > 0 else self.factor / root
 
 
-def generalise(traces: Sequence[Sequence[Element]], lengths: Sequence[Lengths]) -> list[Element]:
-    """One list of elements whose numbers are functions of the lengths. Raises UnalikeError."""
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Several formulas of one length that give all that was seen: `n // 3`, or `(n - 2) // 2`."""
+
+    which: int
+    rivals: tuple[Formula, ...]
+
+    def telling(self, base: Lengths, most: int) -> Lengths | None:
+        """Where they differ most: one length up to `most`, the others as in `base`."""
+        found = (
+            (*base[: self.which], length, *base[self.which + 1 :])
+            for length in _FURTHER
+            if length <= most
+        )
+        return max(found, key=self._values_at, default=None)
+
+    def _values_at(self, lengths: Lengths) -> int:
+        return len({formula.at(lengths) for formula in self.rivals})
+
+
+def generalise(
+    traces: Sequence[Sequence[Element]],
+    lengths: Sequence[Lengths],
+    doubts: list[Doubt] | None = None,
+) -> list[Element]:
+    """One list of elements whose numbers are functions of the lengths. Raises UnalikeError.
+
+    Where there are several such functions the simplest is taken, and they go into `doubts`."""
     if len({len(elements) for elements in traces}) != 1:
         raise UnalikeError("the traces differ in length")
     numbers = [{element.id: at for at, element in enumerate(elements)} for elements in traces]
@@ -59,14 +86,16 @@ def generalise(traces: Sequence[Sequence[Element]], lengths: Sequence[Lengths]) 
         if any(other.template != same[0].template for other in same):
             raise UnalikeError("the traces differ in a call")
         columns = zip(*(element.leaves for element in same), strict=True)
-        leaves = tuple(_leaf(column, numbers, lengths) for column in columns)
+        leaves = tuple(_leaf(column, numbers, lengths, doubts) for column in columns)
         found.append(Element(at, same[0].template, leaves, same[0].node))
     return found
 
 
-def _leaf(column: Sequence[Leaf], numbers: Any, lengths: Sequence[Lengths]) -> Leaf:
+def _leaf(
+    column: Sequence[Leaf], numbers: Any, lengths: Sequence[Lengths], doubts: list[Doubt] | None
+) -> Leaf:
     if not isinstance(column[0], Ref):
-        return fit(column, lengths)
+        return fit(column, lengths, doubts)
     looks = {
         Ref(ids.get(ref.producer, ref.producer), ref.port, (), ref.pick, ref.axis)
         for ref, ids in zip(column, numbers, strict=True)
@@ -74,16 +103,18 @@ def _leaf(column: Sequence[Leaf], numbers: Any, lengths: Sequence[Lengths]) -> L
     if len(looks) != 1:
         raise UnalikeError("the traces take a value from different places")
     (look,) = looks
-    index = tuple(fit(n, lengths) for n in zip(*(ref.index for ref in column), strict=True))
+    index = tuple(fit(n, lengths, doubts) for n in zip(*(ref.index for ref in column), strict=True))
     return Ref(look.producer, look.port, index, look.pick, look.axis)
 
 
-def fit(values: Sequence[Any], lengths: Sequence[Lengths]) -> Any:
+def fit(
+    values: Sequence[Any], lengths: Sequence[Lengths], doubts: list[Doubt] | None = None
+) -> Any:
     """A constant, or the simplest function of the lengths that gives all the values."""
     if all(repr(value) == repr(values[0]) for value in values):
         return values[0]
     found = (
-        _whole(values, lengths)
+        _whole(values, lengths, doubts)
         if all(isinstance(v, int) for v in values)
         else _real(values, lengths)
     )
@@ -92,7 +123,9 @@ def fit(values: Sequence[Any], lengths: Sequence[Lengths]) -> Any:
     return found
 
 
-def _whole(values: Sequence[int], lengths: Sequence[Lengths]) -> Formula | None:
+def _whole(
+    values: Sequence[int], lengths: Sequence[Lengths], doubts: list[Doubt] | None
+) -> Formula | None:
     count = len(lengths[0])
     singles = [(i,) for i in range(count)]
     products = list(itertools.combinations_with_replacement(range(count), 2))
@@ -104,14 +137,24 @@ def _whole(values: Sequence[int], lengths: Sequence[Lengths]) -> Formula | None:
             found = _solved(((), *chosen), values, lengths)
             if found is not None:
                 return found
-    for which, divisor in itertools.product(range(count), range(2, _LARGEST_DIVISOR + 1)):
+    for which in range(count):
+        quotients = list(dict.fromkeys(_quotients(which, values, lengths)))
+        if quotients:
+            if doubts is not None and len(quotients) > 1:
+                doubts.append(Doubt(which, tuple(quotients)))
+            return quotients[0]
+    return None
+
+
+def _quotients(which: int, values: Sequence[int], lengths: Sequence[Lengths]) -> Iterator[Formula]:
+    """Those of one length that give all the values."""
+    for divisor in range(2, _LARGEST_DIVISOR + 1):
         for offset in range(-divisor, divisor + 1):
             formula = Formula(((1, (which,)), (offset, ())), divisor)
             shift = values[0] - formula.at(lengths[0])
             formula = Formula(((1, (which,)), (offset + shift * divisor, ())), divisor)
             if all(formula.at(n) == value for n, value in zip(lengths, values, strict=True)):
-                return formula
-    return None
+                yield formula
 
 
 def _solved(

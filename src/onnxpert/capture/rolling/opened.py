@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from onnxpert.capture.open_sizes.counted import COUNTED
+from onnxpert.capture.open_sizes.counted import COUNTED, one_hot
 from onnxpert.capture.rolling.trace import UnalikeError
 from onnxpert.capture.rolling.values import same
 
@@ -40,11 +40,6 @@ def _counted(function: Any) -> Callable[..., Any]:
     return make
 
 
-def _one_hot(x: Any, classes: Any = -1) -> Any:
-    places = aten.arange.default(classes, dtype=torch.int64)
-    return aten.to.dtype(aten.eq.Tensor(aten.unsqueeze.default(x, -1), places), torch.int64)
-
-
 OPENED: dict[Any, Callable[..., Any]] = {
     aten.avg_pool1d.default: _pooled(aten.mean.dim, 1),
     aten.avg_pool2d.default: _pooled(aten.mean.dim, 2),
@@ -53,7 +48,7 @@ OPENED: dict[Any, Callable[..., Any]] = {
     aten.max_pool2d.default: _pooled(aten.amax.default, 2),
     aten.max_pool3d.default: _pooled(aten.amax.default, 3),
     aten.linspace.default: _counted(torch.linspace),
-    aten.one_hot.default: _one_hot,
+    aten.one_hot.default: one_hot,
     aten.hann_window.default: _counted(torch.hann_window),
 }
 

@@ -1,4 +1,5 @@
-"""An index that the data give into what Python holds: `layers[int(k)](x)`, `[a, b, c][int(k)]`.
+"""Numbers of the data that Python wants: for an index into what it holds, as in `layers[int(k)](x)` and
+`[a, b, c][int(k)]`, for how often to go round, or for itself.
 
 One of few tensors or layers is a branch to each of them, which a file can have; one of few names is not."""
 
@@ -6,15 +7,26 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
 from onnxpert.capture.written.choices import is_pickable
 from onnxpert.core.source import Owner, ownership
-from onnxpert.core.statement import subscripted
-from onnxpert.core.types import Location
+from onnxpert.core.statement import called_at, subscripted
+from onnxpert.core.surrounding import is_gone_through
+from onnxpert.core.types import Asked, Location
 
 _UNKNOWN = object()
+
+
+def wanted(place: Location | None, calls: Sequence[str]) -> Asked:
+    """What Python wants a number for that the data give, while these functions of torch's are running."""
+    by = calls[-1] if calls else ""
+    goes_round = by == "unbind" or (not by and called_at(place) == "range")
+    if goes_round and place is not None and is_gone_through(place):
+        return Asked.LOOP
+    return Asked.BRANCH if picks(place) else Asked.NUMBER
 
 
 def picks(place: Location | None) -> bool:

@@ -7,7 +7,7 @@ a graph with stand-ins, good for diagnosing what lies behind the first blocker a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -32,7 +32,7 @@ from onnxpert.capture.scouting.holding import Handover
 from onnxpert.capture.scouting.hurrying import HurriedError, Hurry
 from onnxpert.capture.scouting.knowing import Number, knowing_mode
 from onnxpert.capture.scouting.leaving import leaving
-from onnxpert.capture.scouting.picking import picks
+from onnxpert.capture.scouting.picking import wanted
 from onnxpert.capture.scouting.stumbling import (
     branch,
     in_library_check,
@@ -43,11 +43,12 @@ from onnxpert.capture.scouting.stumbling import (
     symbols_at,
 )
 from onnxpert.capture.scouting.witness import LEAVES, Witness, is_odd, oddity
+from onnxpert.capture.stretching import numbers_left_out, ways
 from onnxpert.capture.uncaught import UncatchableError, itself
 from onnxpert.capture.unwritten import tensors
 from onnxpert.core.belongings import names_and_containers
 from onnxpert.core.source import of_exception
-from onnxpert.core.statement import is_only_computed, leads_elsewhere, statement
+from onnxpert.core.statement import called_at, is_only_computed, leads_elsewhere, statement
 from onnxpert.core.tables import Table
 from onnxpert.core.types import Asked, Blocker, InputKind, Location
 
@@ -66,6 +67,15 @@ def _symbols(sizes: Sequence[Any]) -> Iterator[Any]:
     for size in sizes:
         if isinstance(size, SYMBOLS):
             yield from size.node.expr.free_symbols
+
+
+def _blank(fake: torch.Tensor) -> torch.Tensor | None:
+    """Zeros where nothing better is known; None where the data would say how many."""
+    if any(free_unbacked_symbols(size) for size in fake.shape):
+        return None
+    sizes = [size.node.hint if isinstance(size, torch.SymInt) else size for size in fake.shape]
+    with _disable_current_modes():
+        return torch.zeros(sizes, dtype=fake.dtype)
 
 
 class Scout(Doubles):  # type: ignore[no-untyped-call]
@@ -88,6 +98,8 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         self._wanted = 0  # how many numbers the operators asked for
         self._witness: Witness | None = None  # while a module is being run for real
         self.threads = False  # whether a thread was started
+        self.refused: Location | None = None  # where the model raises by itself
+        self._stretches = False  # whether it was made to go on there
         self._reading = False  # whether a list is being made of a tensor
         self._taken: dict[Any, Location | None] = {}  # a number's symbol -> where it was taken
         self._listed: set[Any] = set()  # the symbols among them that `.tolist()` gave
@@ -107,12 +119,12 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         if self._reading:  # torch asks on the way, for the length of a list
             self.block(Asked.NUMPY, text, place)
         elif not is_truth or (self._calls and self._calls[-1] in _NUMBERS and not condition(place)):
-            asked = Asked.BRANCH if picks(place) else Asked.NUMBER
-            self.block(asked, text, place if asked is Asked.BRANCH else taken or place, place)
+            asked = wanted(place, self._calls)
+            self.block(asked, text, taken or place if asked is Asked.NUMBER else place, place)
         elif not self._asks() or (taken is not None and is_librarys()):
             asked = Asked.BRANCH if taken is None else Asked.NUMBER
             self.implied.append(Blocker(asked, text, taken or place, place))
-        elif symbols & self._listed and not condition(place):
+        elif symbols & self._listed and not condition(place) and called_at(place) != "sorted":
             listed = next((at for s in symbols & self._listed if (at := self._taken.get(s))), None)
             # `sorted(x.tolist())`
             self.block(Asked.NUMPY, text, listed or place, place)
@@ -224,6 +236,8 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
             # Behind a loop that was left, an error is the model's own if real tensors know nothing of it.
             self.looked_at((args, kwargs))
             real = self._run(func, args, kwargs, error) if self.hurry.left else _MISSING
+            if real is _MISSING and (found := self._stretched(func, args, kwargs)) is not _MISSING:
+                return found
             follows = any(is_odd(self._real.get(id(each))) for each in tensors((args, kwargs)))
             # torch.export knows how to follow the former; the latter is told of what made it.
             if not isinstance(func, HigherOrderOperator) and not follows:
@@ -266,6 +280,27 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         except Exception:  # it fails on real tensors too: the first error is the one to tell
             raise error from None
 
+    def _stretched(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What comes of a call that the model itself ends at, and of what then does not fit, where
+        sizes are in the way: the rest of the model is looked at all the same."""
+        end, place = self.refused, self.place()
+        if end is None or place is None or self._witness is not None:
+            return _MISSING
+        if not self._stretches and (place.file, place.line) != (end.file, end.line):
+            return _MISSING
+        given, named = self.reals((args, kwargs))
+        with suppress(Exception):
+            self._really(func, args, kwargs)
+            return _MISSING
+        for way in (*ways(given), *numbers_left_out(given)):
+            with suppress(RuntimeError, IndexError):
+                with _disable_current_modes():
+                    func(*way.taken(given), **named)
+                self._stretches = True
+                with self:
+                    return func(*way.taken(args), **kwargs)
+        return _MISSING
+
     def _follow(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         """The same call on the real values; where one is missing, so is the result's."""
         if func is torch.ops.aten.lift_fresh.default:
@@ -273,7 +308,9 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         try:
             real = self._really(func, args, kwargs)
         except Exception:  # without a real value nothing is known of it, and nothing is claimed
-            return
+            if self.refused is None:
+                return
+            real = pytree.tree_map_only(torch.Tensor, _blank, out)  # an index that is too large
         origin = self._origin((args, kwargs))
         pairs = zip(pytree.tree_leaves(out), pytree.tree_leaves(real), strict=False)
         for fake, value in pairs:

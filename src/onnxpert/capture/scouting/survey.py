@@ -45,13 +45,15 @@ class Scouted(NamedTuple):
     sides: tuple[Captured, ...] = ()
 
 
-def scout(loaded: Loaded, stopped: Sequence[Location] = ()) -> Scouted:
-    """What stands in the way; `stopped` is where a capture ended."""
+def scout(
+    loaded: Loaded, stopped: Sequence[Location] = (), refused: Location | None = None
+) -> Scouted:
+    """What stands in the way; `stopped` is where a capture ended, `refused` where the model itself does."""
     if not runs_as_python(loaded) or isinstance(loaded.module, torch.jit.ScriptModule):
         return Scouted()
     within: Callable[[], AbstractContextManager[None]] = nullcontext
     given = Given()
-    seen, captured = _run(loaded, within, {}, given)
+    seen, captured = _run(loaded, within, {}, given, refused)
     if captured is None and differentiates(loaded):
         within = above_autograd()
         above, captured = _run(loaded, within, {}, given)
@@ -125,6 +127,7 @@ def _run(
     within: Callable[[], AbstractContextManager[None]],
     turned: Mapping[tuple[str, int], bool],
     given: Given,
+    refused: Location | None = None,
 ) -> tuple[Scout | None, Captured | None]:
     made: list[Scout] = []
     patient = False
@@ -132,6 +135,7 @@ def _run(
     def make(_: FakeTensorMode, *rest: Any) -> Scout:
         made.append(Scout(*rest))
         made[0].turned, made[0].hurry.patient, made[0].given = turned, patient, given
+        made[0].refused = refused
         return made[0]
 
     @contextmanager
@@ -195,13 +199,14 @@ def _of_one_kind(one: Blocker, blockers: Sequence[Blocker]) -> Blocker:
 def _follows(one: Blocker, blockers: Sequence[Blocker]) -> bool:
     """Whether another blocker says already why its line is in the way."""
     at = one.location
-    if at is None or one.asked in _TAKEN:
+    if at is None or one.asked in (*_TAKEN, Asked.LOOP):
         return False
     if one.asked is Asked.CALL:
         return any(is_at(at, other) for other in blockers if other.asked is not Asked.CALL)
-    # Whether two keys of a dictionary are the same.
-    keyed = (other.needed for other in blockers if other.asked is Asked.NUMBER and other.needed)
-    return condition(at) is None and any(_line(at) == _line(place) for place in keyed)
+    # Whether two keys of a dictionary are the same, or whether there is anything to go through.
+    asking = (other for other in blockers if other.asked in (Asked.NUMBER, Asked.LOOP))
+    lines = [_line(other.needed) for other in asking if other.needed]
+    return condition(at) is None and _line(at) in lines
 
 
 def _line(place: Location) -> tuple[str, int]:

@@ -20,6 +20,6 @@ def _uses_operators(loaded: Loaded) -> bool:
     return runs_as_python(loaded) and speaks_of(loaded, _OPERATORS)
 
 
-@strategy("recorder with operators as Python", rung=40, takes=_uses_operators)
+@strategy("recorder with operators as Python", rung=40, takes=_uses_operators, lines=True)
 def opened(loaded: Loaded) -> Captured:
     return Walker("recorder with operators as Python", as_python).captured(loaded)

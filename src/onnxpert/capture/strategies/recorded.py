@@ -31,7 +31,13 @@ from onnxpert.capture.rolling import (
     rolled,
     small,
 )
-from onnxpert.capture.rolling.blocks import holds_blocks, in_blocks, turning
+from onnxpert.capture.rolling.blocks import (
+    asked_of_one,
+    holds_blocks,
+    in_blocks,
+    turning,
+    with_several,
+)
 from onnxpert.capture.rolling.remainders import split_axes, turns_once, with_rest
 from onnxpert.capture.rolling.stopping import stopped
 from onnxpert.capture.rolling.ties import Axis, without
@@ -49,7 +55,11 @@ _TANGLED = (TooManyPathsError, SidesDifferError, UnlikeError, EndlessError)
 Around: TypeAlias = Callable[[Recorder], AbstractContextManager[None]]
 
 
-@strategy("recorder", rung=10)
+class NotWrittenError(Exception):
+    """What was asked for its lines has some that nobody can follow."""
+
+
+@strategy("recorder", rung=10, lines=True)
 def recorded(loaded: Loaded) -> Captured:
     return Walker("recorder", lambda _: nullcontext()).captured(loaded)
 
@@ -73,6 +83,8 @@ class Walker:
     def _captured(self, loaded: Loaded) -> Captured:
         if loaded.as_written and (found := self._written(loaded)) is not None:
             return found
+        if loaded.or_not:
+            raise NotWrittenError
         if loaded.unrolled:
             return self._forked(loaded)
         try:
@@ -109,8 +121,8 @@ class Walker:
             found = with_rest(loaded, cut, graph, self._plainly)
             if found is None and (heads := turning(captured)):
                 # To write down one turn costs less than to run many, which may differ in the last.
-                lines = self._written(loaded, heads)
-                if lines is not None and not holds_blocks(lines):
+                lines = self._of_any_number(loaded, captured, heads)
+                if lines is not None:
                     return lines
             found = found or in_blocks(loaded, captured, self._plainly, self._forked)
             # Its branches, where it was recorded with them, are questions and no assumptions.
@@ -124,6 +136,16 @@ class Walker:
             # As it was captured: a plain run knows no branches, and may stop at `int(n.item())`.
             found = rolled(loaded, axes, self._flatly, SHORT)
         return self._whole(loaded, self._asked(loaded, axes, found, captured))
+
+    def _of_any_number(
+        self, loaded: Loaded, captured: Captured, heads: Iterable[Location | None]
+    ) -> Captured | None:
+        """Written down so that there may be any number of blocks."""
+        several = with_several(loaded, captured) if asked_of_one(captured) else loaded
+        found = None if several is None else self._written(several, heads)
+        if found is None or holds_blocks(found):
+            return None
+        return dataclasses.replace(found, loaded=loaded)
 
     def _whole(self, loaded: Loaded, found: Captured | None) -> Captured | None:
         """What was rolled, where that is all there is to roll; its lines know of every loop."""

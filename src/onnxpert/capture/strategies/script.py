@@ -21,7 +21,7 @@ def _has_script(loaded: Loaded) -> bool:
     return bool(script_parts(loaded.module))
 
 
-@strategy("torchscript", rung=8, takes=_has_script)
+@strategy("torchscript", rung=8, takes=_has_script, lines=True)
 def script(loaded: Loaded) -> Captured:
     try:
         return _read(loaded)

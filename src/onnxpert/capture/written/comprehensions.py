@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from onnxpert.capture.written.leaving import PREFIX, loaded
-from onnxpert.capture.written.syntax import define, own
+from onnxpert.capture.written.syntax import define, is_first, own
 
 MADE = f"{PREFIX}made"  # how the names of the functions begin that comprehensions become
+_OVER = f"{PREFIX}over"
 
 
 class Comprehensions(ast.NodeTransformer):
@@ -63,32 +64,51 @@ class Comprehensions(ast.NodeTransformer):
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
         return self._function(node)
 
+    def visit_Call(self, node: ast.Call) -> Any:
+        return self._first(node) if is_first(node) else self.generic_visit(node)
+
     def _function(self, node: Any) -> ast.expr:
-        name = f"{MADE}_{next(self._numbers)}"
         items = f"{PREFIX}items"
-        first = node.generators[0]
-        add: ast.stmt = ast.Expr(
-            ast.Call(ast.Attribute(loaded(items), "append", ast.Load()), [node.elt], [])
-        )
-        for one in reversed(node.generators):
-            for condition in reversed(one.ifs):
-                add = ast.If(condition, [add], [])
-            over = loaded(f"{PREFIX}over") if one is first else one.iter
-            add = ast.For(one.target, over, [add], [])
+        add = ast.Call(ast.Attribute(loaded(items), "append", ast.Load()), [node.elt], [])
         body = [
             ast.Assign([ast.Name(items, ast.Store())], ast.List([], ast.Load())),
-            add,
+            _through(node, ast.Expr(add)),
             ast.Return(loaded(items)),
         ]
-        made = define(name, body, [f"{PREFIX}over"])
+        return self._called(node, body)
+
+    def _first(self, node: ast.Call) -> ast.expr:
+        """`next((f(x) for x in xs), other)`."""
+        generator, other = node.args
+        assert isinstance(generator, ast.GeneratorExp)
+        none = f"{PREFIX}other"
+        body = [_through(generator, ast.Return(generator.elt)), ast.Return(loaded(none))]
+        return self._called(generator, body, {none: self.visit(other)})
+
+    def _called(
+        self, node: Any, body: list[ast.stmt], given: Mapping[str, ast.expr] | None = None
+    ) -> ast.expr:
+        """A function in front of the statement, and its call."""
+        name, more = f"{MADE}_{next(self._numbers)}", given or {}
+        made = define(name, body, [_OVER, *more])
         # In the order of Python: what is gone through is worked out where the brackets stand.
-        call = ast.Call(loaded(name), [self.visit(first.iter)], [])
+        call = ast.Call(loaded(name), [self.visit(node.generators[0].iter), *more.values()], [])
         for part in (made, call):
             ast.fix_missing_locations(ast.copy_location(part, node))
         inner, self._made = self._made, []
         self.visit_FunctionDef(made)
         self._made = [*inner, made]
         return call
+
+
+def _through(node: Any, inner: ast.stmt) -> ast.stmt:
+    """What is done for each, in the loops and under the conditions of a comprehension."""
+    for one in reversed(node.generators):
+        for condition in reversed(one.ifs):
+            inner = ast.If(condition, [inner], [])
+        over = loaded(_OVER) if one is node.generators[0] else one.iter
+        inner = ast.For(one.target, over, [inner], [])
+    return inner
 
 
 def _listed(node: ast.FunctionDef) -> None:

@@ -34,8 +34,11 @@ class Undefined:
     def __repr__(self) -> str:
         return "undefined"
 
-    def __bool__(self) -> NoReturn:
+    def _read(self, *_: Any) -> NoReturn:
         raise UnwritableError("a variable is read that a loop or a branch leaves open")
+
+    # What would else have an answer: that it is nothing that it is compared with, and in no table.
+    __bool__ = __eq__ = __ne__ = __hash__ = _read
 
 
 UNDEFINED = Undefined()

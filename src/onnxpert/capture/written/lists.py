@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,7 +61,7 @@ def _together(func: Any, whole: Grown, rest: Any, given: dict[str, Any]) -> Tens
     if func in _MAKERS:
         columns = list(_columns(whole))
         dtype = rest[0] if rest else given.get("dtype")
-        if all(one.number for one in columns):
+        if all(one.number or _is_of_single_elements(one) for one in columns):
             return _numbers(whole, dtype or _dtype(columns))
     if func in _PADS:
         return _filled_up(whole, *rest, **given)
@@ -82,12 +83,19 @@ def _columns(whole: Grown) -> Iterator[Grown]:
         yield from _columns(column)
 
 
+def _is_of_single_elements(whole: Grown) -> bool:
+    """Tensors without axes, as a truth is that only the data know."""
+    return whole.sizes is None and whole.rows.dim() == 1
+
+
 def _dtype(columns: list[Grown]) -> torch.dtype:
-    """As torch finds it: one number with a fraction, and all have one; of truths alone, theirs."""
-    dtypes = {column.rows.dtype for column in columns}
-    if any(dtype.is_floating_point for dtype in dtypes):
-        return torch.get_default_dtype()
-    return torch.bool if dtypes == {torch.bool} else torch.int64
+    """As torch finds it: that of tensors is theirs; one number with a fraction, and all have one."""
+    fractions = torch.get_default_dtype()
+    dtypes = (
+        fractions if one.number and one.rows.dtype.is_floating_point else one.rows.dtype
+        for one in columns
+    )
+    return functools.reduce(torch.promote_types, dtypes)
 
 
 def _numbers(whole: Grown, dtype: torch.dtype) -> Tensor:

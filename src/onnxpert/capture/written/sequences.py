@@ -14,6 +14,7 @@ from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.held import SYMBOLS, Grown
 from onnxpert.capture.written.pages import same_size
 
+_NO_END = type(None)
 _sym: Any = torch  # whose functions of symbols have no types
 
 
@@ -32,15 +33,33 @@ class Steps:
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
-            if place.step == -1 and place.start is place.stop is None:
-                return backwards(self)
-            raise UnwritableError("a part of a sequence is taken")
+            is_turned = place.step == -1 and place.start is place.stop is None
+            return backwards(self) if is_turned else self._part(place)
         if not isinstance(place, int):
             return self.item(place)
         if isinstance(self.count, torch.SymInt) and not free_unbacked_symbols(self.count):
             least = place + 1 if place >= 0 else -place
             torch._check(self.count >= least)  # type: ignore[no-untyped-call]
         return self.item(self.count + place if place < 0 else place)
+
+    def _part(self, place: slice) -> Steps:
+        step = 1 if place.step is None else place.step
+        ends = (place.start, place.stop)
+        if (
+            type(step) is not int
+            or step < 1
+            or any(type(end) not in (int, _NO_END) for end in ends)
+        ):
+            raise UnwritableError("a part of a sequence is taken")
+        start = 0 if place.start is None else self._within(place.start)
+        stop = self.count if place.stop is None else self._within(place.stop)
+        count = _sym.sym_max((stop - start + step - 1) // step, 0)
+        return Steps(count, lambda turn: self.item(start + turn * step))
+
+    def _within(self, end: int) -> Any:
+        if end < 0:
+            return _sym.sym_max(self.count + end, 0)
+        return _sym.sym_min(self.count, end)
 
 
 def steps(over: Any) -> Steps | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import gc
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,10 +22,12 @@ from torch.nn.utils import rnn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.open_sizes.numbers import contains
+from onnxpert.capture.open_sizes.reach import owners
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.recompiling import recompiled
 from onnxpert.capture.written.rewriting import rewritten
 from onnxpert.capture.written.syntax import FLOW, is_choice, is_cutting, is_number, is_search
+from onnxpert.core.hearing import hearing
 from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Location
 
@@ -100,32 +101,21 @@ class Ran:
 def running() -> Iterator[Ran]:
     """While on, notes the functions of the model's that run."""
     found, asking = Ran(), _Asking()
-    before = sys.getprofile()
 
-    def note(frame: FrameType, event: str, _: Any) -> None:
+    def note(frame: FrameType) -> None:
         code = frame.f_code
-        own = code in _OF_LISTS or ownership(code.co_filename) >= Owner.LIBRARY
-        if event == "call" and own:
+        if code in _OF_LISTS or ownership(code.co_filename) >= Owner.LIBRARY:
             found.every.add(code)
 
-    sys.setprofile(note)
-    try:
-        with asking:
-            yield found
-    finally:
-        sys.setprofile(before)
+    with hearing(note), asking:
+        yield found
     found.asking = asking.codes
 
 
 def replacements(codes: set[CodeType]) -> Mapping[FunctionType, CodeType]:
     """The functions that decide something, and what they are to run instead."""
     new = {code: fresh for code in codes if (fresh := _new_code(code)) is not None}
-    # All at once: to find who refers to something is to look at all that there is.
-    return {
-        owner: new[owner.__code__]
-        for owner in gc.get_referrers(*new)
-        if isinstance(owner, FunctionType) and owner.__code__ in new
-    }
+    return {owner: new[owner.__code__] for owner in owners(new)}
 
 
 def asker(error: BaseException) -> CodeType | None:

@@ -53,6 +53,13 @@ def is_cutting(node: ast.AST) -> bool:
     return node.func.attr in ("split", "chunk") and bool(node.args)
 
 
+def is_first(node: ast.Call) -> bool:
+    """`next((x for x in xs), other)`."""
+    if not isinstance(node.func, ast.Name) or node.func.id != "next" or node.keywords:
+        return False
+    return len(node.args) == 2 and isinstance(node.args[0], ast.GeneratorExp)
+
+
 def is_unzipping(node: ast.Call) -> bool:
     """`zip(*rows)`."""
     if not isinstance(node.func, ast.Name) or node.func.id != "zip" or node.keywords:

@@ -131,7 +131,7 @@ class Captured:
     dropped: tuple[
         tuple[str, str], ...
     ] = ()  # outputs that are no tensors: name, and of which class
-    detours: tuple[Blocker, ...] = ()  # what one strategy could not follow and this one could
+    overcome: tuple[Blocker, ...] = ()  # what one strategy could not follow and this one could
     branches: tuple[Branch, ...] = ()  # in the order of the run, outer ones first
     preconditions: tuple[Precondition, ...] = ()
     # Sizes (input, axis) whose loops were told by a few lengths: longer ones are to be looked at.

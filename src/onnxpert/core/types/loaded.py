@@ -104,3 +104,6 @@ class Loaded:
     thorough: bool = False  # both sides of what libraries ask about sizes, too
     doubted: frozenset[str] = frozenset()  # or only of these, which the proof found not to hold
     as_written: bool = False  # branches and loops by the source: by their runs, they were wrong
+    or_not: bool = (
+        False  # not at all if they cannot be read there: otherwise it was captured before
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Hit, Loaded, Severity
-from onnxpert.diagnose.parts import parts
+from onnxpert.diagnose.parts import called_at, parts
 from onnxpert.diagnose.rule import rule
 
 
@@ -46,6 +46,6 @@ def scripted_part(loaded: Loaded) -> Iterator[Hit]:
             outer = path
             yield Hit(
                 f"{path} is TorchScript, which is read instead of run",
-                at=loaded.source,
+                at=called_at(loaded, path),
                 help="build the model with the Python module, if it is at hand",
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Hit, Loaded, Severity
-from onnxpert.diagnose.parts import parts
+from onnxpert.diagnose.parts import called_at, parts
 from onnxpert.diagnose.rule import rule
 
 
@@ -42,6 +42,6 @@ def compiled_part(loaded: Loaded) -> Iterator[Hit]:
         if path and type(module).__name__ == "OptimizedModule":
             yield Hit(
                 f"{path} is compiled, and is exported as the Python it was made from",
-                at=loaded.source,
+                at=called_at(loaded, path),
                 help="compile after exporting, if at all",
             )

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from onnxpert.core.statement import refuses, subscripted
+from onnxpert.core.surrounding import is_decided_at, returns_on_a_side
 from onnxpert.core.types import Asked, Blocker, CaptureFailed, Hit, Location, Severity, Unwritten
-from onnxpert.diagnose.causes import blockers, evidence, is_obstacle, told, unwritten
+from onnxpert.diagnose.causes import (
+    blockers,
+    evidence,
+    is_at_obstacle,
+    is_obstacle,
+    told,
+    unwritten,
+)
+from onnxpert.diagnose.flow import end_of
 from onnxpert.diagnose.instead import of_number, of_unwritten
 from onnxpert.diagnose.rule import rule
+
+_STRUCTURES = "its sides return different structures"  # what the join of the sides says of that
 
 
 @rule("CTL401", "data-dependent-branch", reads=CaptureFailed, severity=Severity.ERROR, since="0.1")
@@ -61,9 +72,17 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
     reason = unwritten(failed)
     cure = "" if reason is None else of_unwritten(reason.text)
     found = tuple(blockers(failed, Asked.BRANCH))
-    blocking = _blocking(failed, reason, found)
+    uneven = _uneven(failed, found)
+    blocking = _blocking(failed, reason, found) if uneven is None else ()
+    if uneven is not None:
+        yield Hit(
+            "the data decide how many results are returned here",
+            at=uneven,
+            help="return as many as there can be, with a mask or their number; or one tensor of them, "
+            "whose size may depend on the data",
+        )
     for blocker in found:
-        if differ := _difference(failed, blocker.location):
+        if uneven is None and (differ := _difference(failed, blocker.location)):
             yield Hit(
                 f"Python branches on the value of a tensor, and {differ}",
                 at=blocker.location,
@@ -86,7 +105,8 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
                 help=cure or _cure(blocker.location),
                 notes=tuple(told(reason)),
             )
-    if reason is not None and is_obstacle(failed) and not _is_met(reason, failed.blockers):
+    told_otherwise = not is_obstacle(failed) or uneven is not None
+    if reason is not None and not told_otherwise and not _is_met(reason, failed.blockers):
         yield Hit(
             f"no branch or loop of the file can say what the data decide here: {reason.text}",
             at=reason.location,
@@ -99,7 +119,16 @@ def _blocking(
 ) -> Sequence[Blocker]:
     """Of all branches those that a file cannot have, as far as that is known."""
     if not is_obstacle(failed):
-        return [one for one in found if reason is not None and _is_at(reason.location, one)]
+        if reason is None or is_at_obstacle(failed, failed.attempts[0][1].location):
+            return ()  # the paths were followed up to there, which is why they were to be written down
+        # What is in the way on one of its sides is told at its own line.
+        rest = [one for one in failed.blockers if one not in found]
+        return [
+            one
+            for one in found
+            if _is_at(reason.location, one)
+            and not any(is_decided_at(other.location, one.location) for other in rest)
+        ]
     ends = [evidence(failed).location, *([reason.location] if reason is not None else [])]
     ended = [one for one in found if any(_is_at(end, one) for end in ends)]
     known = reason is not None and not _is_met(reason, found)
@@ -119,6 +148,15 @@ def _cure(place: Location | None) -> str:
 def _is_at(place: Location | None, blocker: Blocker) -> bool:
     at = blocker.location
     return at is not None and place is not None and (at.file, at.line) == (place.file, place.line)
+
+
+def _uneven(failed: CaptureFailed, found: Sequence[Blocker]) -> Location | None:
+    """Where results are returned of which a branch only made more or fewer: behind it, for both sides."""
+    for place in [one.location for one in found if one.location is not None]:
+        differ = _difference(failed, place) == _STRUCTURES
+        if differ and not returns_on_a_side(place) and failed.scouted is not None:
+            return end_of(failed.scouted)
+    return None
 
 
 def _difference(failed: CaptureFailed, place: Location | None) -> str:

@@ -1,4 +1,4 @@
-"""A `while` whose end the data decide."""
+"""A loop whose end the data decide."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from onnxpert.diagnose.rule import rule
 def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
     """
     ## What it does
-    Finds `while` loops on a condition that only the data decide, where they could not be written as
-    a loop of the file's: a round may leave tensors, numbers and lists of them to the next, and no
-    set, no object and nothing that changes its number of axes.
+    Finds `while` loops on a condition that only the data decide, and `for` loops over as many things as
+    the data say, where they could not be written as a loop of the file's: a round may leave tensors,
+    numbers and lists of them to the next, and no set, no object and nothing that changes its number of
+    axes. Beside an obstacle of another kind they are only told of.
 
     ## Why it matters
     A graph has as many rounds as the example took; the file would be right for some inputs only.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpert.core.raising import raised_text
 from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Captured, Hit, Severity
 from onnxpert.diagnose.rule import rule
@@ -54,8 +55,9 @@ def unchecked_condition(captured: Captured) -> Iterator[Hit]:
     for one in captured.preconditions:
         # What torch's own layers refuse, every user of theirs knows.
         if one.location is not None and ownership(one.location.file) == Owner.USER:
+            raises = raised_text(one.raised) or one.raises
             yield Hit(
-                f"the model raises here for some inputs, and the file does not: {one.raises}",
+                f"the model raises here for some inputs, and the file does not: {raises}",
                 at=one.location,
                 help="check before the file is called, if the check matters",
             )

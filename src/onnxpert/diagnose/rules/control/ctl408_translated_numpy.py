@@ -50,9 +50,9 @@ def translated_numpy(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Done by itself, and proven.
     """
-    for detour in captured.detours:
+    for blocker in captured.overcome:
         yield Hit(
             "NumPy computes on a tensor here; it was translated to torch",
-            at=detour.location,
+            at=blocker.location,
             help="write it with torch: the export is faster, and works for dynamic shapes too",
         )

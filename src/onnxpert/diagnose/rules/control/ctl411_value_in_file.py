@@ -59,7 +59,7 @@ def value_in_file(captured: Captured) -> Iterator[Hit]:
     """
     places = [one.location for one in captured.branches]
     places += [one.location for one in captured.preconditions]
-    places += [one.location for one in captured.detours]
+    places += [one.location for one in captured.overcome]
     places += [one.location for one in captured.reads if one.asked is Asked.TEXT]  # CTL413
     lines = {(place.file, place.line) for place in places if place is not None}
     for read in captured.reads:

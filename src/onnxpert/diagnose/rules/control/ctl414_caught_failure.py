@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from onnxpert.core.calls import calls
+from onnxpert.core.handlers import caught_around
 from onnxpert.core.source import of_meta
-from onnxpert.core.statement import caught_around
 from onnxpert.core.types import Captured, Hit, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -91,7 +91,7 @@ def caught_failure(captured: Captured) -> Iterator[Hit]:
         if raised is None or at is None or "_ex(" in at.code:
             continue
         for place in (at, *at.calls):
-            if caught_around(place) & raised:
+            if caught_around(place.file, place.line) & raised:
                 yield Hit(
                     f"the model goes another way where {name.strip('_').removesuffix('_ex')} raises, and the file does not",
                     at=at,

@@ -13,8 +13,8 @@ from onnxpert.diagnose.rule import rule
 def followed_operator(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Tells of every operator of your own (`torch.library`) that is not in the file by its name: what
-    its body in Python computes is there instead.
+    Tells of every operator of your own (`torch.library`), or of another library's, that is not in the
+    file by its name: what its body in Python computes is there instead.
 
     ## Why it matters
     Nothing is wrong. But other exporters stop at an operator that they do not know, and a runtime that
@@ -69,7 +69,7 @@ def followed_operator(captured: Captured) -> Iterator[Hit]:
         if one.sight is Sight.OPERATOR and one.name not in whole:
             namespace = one.name.partition("::")[0]
             yield Hit(
-                f"{one.name} is an operator of your own, and the file has what its body computes",
+                f"the file has no {one.name}: what its body computes is there instead",
                 at=one.location,
                 help="nothing to do; to keep it as a node, export with "
                 f'custom_domains={{"{namespace}": "com.example"}}',

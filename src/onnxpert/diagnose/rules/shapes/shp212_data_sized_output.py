@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from onnxpert.core.types import Captured, Hit, Severity
 from onnxpert.diagnose.flow import boundary, end_of
 from onnxpert.diagnose.rule import rule
+from onnxpert.diagnose.sized import data_sizes, symbols
 
 
 @rule("SHP212", "data-sized-output", reads=Captured, severity=Severity.INFO, since="0.2")
@@ -52,17 +52,13 @@ def data_sized_output(captured: Captured) -> Iterator[Hit]:
     ## Repair safety
     Nothing to repair: the file computes what the model computes.
     """
+    decided = data_sizes(captured.root)
     for kind, name, value in boundary(captured):
         sizes = getattr(value, "shape", ()) if kind == "output" else ()
-        axes = [axis for axis, size in enumerate(sizes) if _of_data(size)]
+        axes = [axis for axis, size in enumerate(sizes) if decided & set(symbols(size))]
         if axes:
             yield Hit(
                 f"the output {name} has a size that the data decide (axis {axes[0]})",
                 at=end_of(captured),
                 help="pad to a fixed size and return a mask, if the caller needs to know the size",
             )
-
-
-def _of_data(size: Any) -> bool:
-    symbols = size.node.expr.free_symbols if hasattr(size, "node") else ()
-    return any(str(symbol).startswith("u") for symbol in symbols)
