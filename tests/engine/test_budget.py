@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import subprocess
@@ -105,6 +106,31 @@ def test_a_process_that_leaves_is_a_crash() -> None:
     finding = only(onnxpert.diagnose(Net(lambda: os._exit(3)).eval(), X, timeout=100))
     assert finding.rule == "CAP023"
     assert "exit code 3" in finding.message
+
+
+class Leftover:
+    """What only a collection finds, and tells in which process."""
+
+    def __init__(self, told: int) -> None:
+        self.me = self
+        self.told = told
+
+    def __del__(self) -> None:
+        os.write(self.told, f"{os.getpid()} ".encode())
+
+
+def test_what_the_parent_left_behind_ends_in_the_parent() -> None:
+    heard, told = os.pipe()
+    gc.disable()
+    try:
+        Leftover(told)
+        onnxpert.diagnose(Net(gc.collect).eval(), X, timeout=100)
+    finally:
+        gc.enable()
+    gc.collect()
+    assert os.read(heard, 100).decode().split() == [str(os.getpid())]
+    os.close(heard)
+    os.close(told)
 
 
 def test_what_grows_is_ended() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -103,6 +104,8 @@ def _begin(work: Work, folder: Path, progress: Progress | None) -> Watch:
     reading, writing = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
+    # What is left of a runtime waits, when it goes, for its threads, and the child has none of them.
+    gc.collect()
     with warnings.catch_warnings():
         # Python 3.12 warns of threads, which the child does without.
         warnings.simplefilter("ignore", DeprecationWarning)
