@@ -77,3 +77,16 @@ def test_what_is_equal_keeps_its_order(tmp_path: Path) -> None:
     x = torch.tensor([1.0, 2, 1, 2, 0, 1])[:, None] + torch.rand(6, 3) / 4
     (got,) = onnxruntime.InferenceSession(path).run(None, {"x": x.numpy()})
     torch.testing.assert_close(torch.tensor(got), model(x))
+
+
+def test_a_nan_has_no_place_in_an_order() -> None:
+    """Python's is one of chance then, so that nothing is compared at one."""
+
+    def without_gaps(x: Tensor) -> Tensor:
+        first = sorted(range(len(x)), key=lambda i: -x[i, 0].item())[0]
+        return x[first] * 2 if x.isnan().any() else x[first]
+
+    torch.manual_seed(0)
+    report = onnxpert.diagnose(Model(without_gaps), (torch.rand(5, 2),))
+    assert {one.rule for one in report.findings if one.severity != "info"} <= {"CTL409"}
+    assert report.ok
