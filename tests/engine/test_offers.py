@@ -5,10 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import sympy
 import torch
+from torch import Tensor
 from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, TruncToInt
 
+import onnxpert
 from onnxpert.core.types import (
     Boundary,
     Captured,
@@ -21,7 +24,13 @@ from onnxpert.core.types import (
     Verdict,
     Verified,
 )
-from onnxpert.engine.offers import assumed_equal, crossings, is_doubtful, to_be_one
+from onnxpert.engine.offers import (
+    assumed_equal,
+    crossings,
+    is_doubtful,
+    refused_apart,
+    to_be_one,
+)
 
 N, M = sympy.symbols("n m")
 
@@ -105,7 +114,7 @@ def _told_to_be_equal(condition: Any) -> bool:
     loaded, lowered = _two_sizes()
     boundary = Boundary({}, Guard("told", ("n", "m"), None), condition, str(condition))
     row = Row("n=7", "y", {"n": 7, "m": 6}, Verdict.FAIL)
-    return assumed_equal(loaded, lowered, [Crossed(boundary, row, "told")]) is not None
+    return bool(assumed_equal(loaded, lowered, [Crossed(boundary, row, "told")]))
 
 
 def test_sizes_of_which_the_same_is_made_are_assumed_equal() -> None:
@@ -116,16 +125,22 @@ def test_sizes_of_which_the_same_is_made_are_assumed_equal() -> None:
     assert not _told_to_be_equal(sympy.Le(N, M))
 
 
-def test_all_that_fail_apart_become_one_at_once() -> None:
+def _four_sizes(names: str, spec: DimSpec) -> tuple[Any, Any, dict[str, int]]:
     """Two inputs, their batches and lengths unnamed and equal in the example."""
     x = torch.zeros(2, 6)
-    dims = ((0, DimSpec()), (1, DimSpec()))
+    dims = ((0, spec), (1, spec))
     leaves = tuple(InputLeaf(name, x, name, dims) for name in ("x", "mask"))
-    sizes = {"b": 2, "n": 6, "c": 2, "m": 6}
-    axes = {"b": ("x", 0), "n": ("x", 1), "c": ("mask", 0), "m": ("mask", 1)}
-    symbols = tuple(Symbol(name, 1, None, size, (axes[name],)) for name, size in sizes.items())
-    loaded: Any = SimpleNamespace(leaves=leaves)
-    lowered: Any = SimpleNamespace(symbols=symbols)
+    axes = (("x", 0), ("x", 1), ("mask", 0), ("mask", 1))
+    sizes = dict(zip(names.split(), (2, 6, 2, 6), strict=True))
+    symbols = tuple(
+        Symbol(name, 1, None, size, (axis,))
+        for (name, size), axis in zip(sizes.items(), axes, strict=True)
+    )
+    return SimpleNamespace(leaves=leaves), SimpleNamespace(symbols=symbols), sizes
+
+
+def test_all_that_fail_apart_become_one_at_once() -> None:
+    loaded, lowered, sizes = _four_sizes("b n c m", DimSpec())
 
     def told(*changes: dict[str, int], right: tuple[dict[str, int], ...] = ()) -> list[str]:
         rows = [Row("example", "y", sizes, Verdict.PASS)]
@@ -141,3 +156,57 @@ def test_all_that_fail_apart_become_one_at_once() -> None:
     assert told({"b": 3, "n": 9}) == []  # which of them it is, nobody knows
     assert told({"b": 3, "n": 9}, right=({"n": 7},)) == ["bc"]
     assert told({"b": 3, "n": 9}, right=({"n": 5},)) == []  # it was the other way round
+
+
+def test_what_a_library_views_as_another_s_batch_is_that_batch() -> None:
+    loaded, lowered, sizes = _four_sizes("b n c m", DimSpec())
+    b, n, c, m = sympy.symbols("b n c m")
+
+    def told(condition: Any) -> list[str]:
+        boundary = Boundary({}, Guard("told", tuple("bncm"), None), condition, str(condition))
+        row = Row("c=3", "y", sizes | {"c": 3}, Verdict.FAIL)
+        found = assumed_equal(loaded, lowered, [Crossed(boundary, row, "told")])
+        return [one.first.name + one.second.name for one in found]
+
+    assert told(sympy.Eq(FloorDiv(c * m, b), n)) == ["bc", "nm"]
+    assert told(sympy.Eq(c * m, 12)) == []
+    assert told(sympy.Eq(FloorDiv(c * m, b), 2 * n)) == []
+
+
+def test_rows_that_a_mask_may_have_and_nobody_asks_for() -> None:
+    """The model takes more of them than there are, and no fewer."""
+
+    def told(names: str, spec: DimSpec, **rows: Verdict) -> list[str]:
+        loaded, lowered, sizes = _four_sizes(names, spec)
+        tried = [Row("example", "y", sizes, Verdict.PASS)]
+        for change, verdict in rows.items():
+            name, size = change.rsplit("_", 1)
+            tried.append(Row(change, "y", sizes | {name: int(size)}, verdict))
+        found = refused_apart(loaded, lowered, Verified(tuple(tried)))
+        return [one.first.name + one.second.name for one in found]
+
+    offered, no, yes = DimSpec(asked=False), Verdict.REFUSED, Verdict.PASS
+    alike = "batch n batch_1 m"
+    assert told(alike, offered, batch_3=no, batch_1_1=no, batch_1_3=yes) == ["batchbatch_1"]
+    assert told(alike, offered, batch_3=no, batch_1_1=yes, batch_1_3=yes) == []
+    assert told("batch n rows m", offered, batch_3=no, rows_1=no, rows_3=yes) == []
+    assert told(alike, DimSpec(), batch_3=no, batch_1_1=no, batch_1_3=yes) == []
+
+
+class Chosen(torch.nn.Module):
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        return input_ids * attention_mask[torch.arange(input_ids.shape[0])]
+
+
+class Viewed(torch.nn.Module):
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        mask = attention_mask.view(input_ids.shape[0], -1)
+        return input_ids.cumsum(1) + mask
+
+
+@pytest.mark.parametrize("model", [Chosen(), Viewed()])
+def test_a_mask_has_the_batch_of_what_it_masks(model: torch.nn.Module) -> None:
+    args = (torch.rand(2, 6), torch.ones(2, 6))
+    report = onnxpert.diagnose(model, args, dynamic_shapes="auto")
+    assert report.ok
+    assert all("float32[batch, sequence" in one for one in report.inputs)

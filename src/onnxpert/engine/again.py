@@ -35,13 +35,14 @@ from onnxpert.engine.offers import (
     is_own,
     left_open_beyond,
     narrowed,
+    refused_apart,
     taken_beyond,
     tie,
     tied,
     to_be_one,
 )
 from onnxpert.engine.shortening import shortened
-from onnxpert.engine.walk import Walk
+from onnxpert.engine.walk import Kept, Walk
 from onnxpert.engine.withdrawals import after_proof, after_refusal, of_one_size, without
 from onnxpert.lower.nan_keeping import BLIND
 
@@ -64,7 +65,9 @@ def after_a_proof(
     if verified.left_to_chance:
         return None
     misread = not loaded.unrolled and _rolled_wrongly(walk.captured, verified, crossed)
-    alike = () if misread else to_be_one(loaded, lowered, verified, crossed)
+    alike = [] if misread else to_be_one(loaded, lowered, verified, crossed)
+    if verified.proven and not crossed and walk.proven is None:
+        alike = refused_apart(loaded, lowered, verified)
     if alike:
         # What fails at sizes of which these are one has a reason of its own: to ask is the same turn.
         others = [one for one in crossed if not any(is_apart(one.row, pair) for pair in alike)]
@@ -82,9 +85,10 @@ def after_a_proof(
         _forget_graph(walk)
         return closer
     if verified.proven and not crossed and walk.proven is None and not walk.contents_itself:
+        kept = walk.kept(loaded)
         apart = broadcast(loaded, met) or shortened(walk, loaded, lowered, verified)
         if apart is not None:
-            walk.proven, walk.proven_as = loaded, walk.captured
+            walk.proven = kept
             _forget_graph(walk)
             return apart
     return _with_fewer_sizes(walk, loaded, lowered, verified, crossed)
@@ -128,7 +132,7 @@ def _asked_more(
     if verified.proven and not crossed and not walk.contents_itself:
         doubts = left_open_beyond(walk.captured, loaded, lowered, verified)
         if doubts:
-            walk.proven, walk.proven_as = loaded, walk.captured
+            walk.proven = walk.kept(loaded)
             return replace(loaded, doubted=loaded.doubted | doubts)  # type: ignore[no-any-return]
     if _has_other_sides(walk, loaded, verified):
         return replace(loaded, thorough=True)  # type: ignore[no-any-return]
@@ -138,7 +142,7 @@ def _asked_more(
             if lines is None:
                 walk.contents_itself = True
             else:
-                walk.proven, walk.proven_as = loaded, walk.captured
+                walk.proven = walk.kept(loaded)
         if lines is not None:
             return lines
     if not loaded.keeps_nan and _passes_over_nan(lowered, verified):
@@ -264,15 +268,23 @@ def with_less_dynamic(walk: Walk, loaded: Loaded) -> Loaded | None:
 
 
 def as_proven(walk: Walk) -> Loaded | None:
-    """A walk that failed while it looked for more sizes, once more as it had been proven for fewer."""
-    if walk.proven is None or not walk.blocked:
+    """A walk that looked for more sizes and failed, or found fewer, once more as it had been proven."""
+    kept = walk.proven
+    if kept is None or not (walk.blocked or _varying(kept.loaded) - _varying(_seen(walk, kept))):
         return None
-    loaded, walk.proven, walk.contents_itself = walk.proven, None, True
-    walk.known, walk.proven_as = walk.proven_as, None
+    walk.proven, walk.contents_itself = None, True
+    walk.known, walk.findings = kept.captured, list(kept.findings)
     _forget_graph(walk)
-    walk.findings = [finding for finding in walk.findings if not finding.blocks]  # there was none
-    walk.note(walk.set_aside)
-    return loaded
+    return kept.loaded
+
+
+def _seen(walk: Walk, kept: Kept) -> Loaded:
+    captured = walk.captured
+    return (captured.loaded if isinstance(captured, Captured) else None) or kept.loaded
+
+
+def _varying(loaded: Loaded) -> set[tuple[str, int]]:
+    return {(leaf.name, axis) for leaf in loaded.leaves for axis, _ in leaf.dims}
 
 
 def _forget_graph(walk: Walk) -> None:

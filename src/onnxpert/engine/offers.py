@@ -32,9 +32,11 @@ from onnxpert.core.types import (
 from onnxpert.engine.withdrawals import respecified
 from onnxpert.lower.boundaries import broken
 
+_NUMBER = re.compile(r"_\d+$")  # behind a name that another size has
 _NOT_SMALL = re.compile(r"Ne\(.*, [01]\)")
 _COMPARED = (Verdict.PASS, Verdict.FAIL)
 _MOST_LIKELY = 64  # beyond a few times the example's size
+_MOST_TOGETHER = 24  # of each of several sizes
 _MOST_DOUBTED = 4  # each of them may double the graph
 
 
@@ -274,8 +276,7 @@ def to_be_one(
 ) -> list[Tied]:
     """Those that are assumed to be equal, and each that alone explains a failure which no assumption
     does: to ask more about sizes would lead nowhere."""
-    assumed = assumed_equal(loaded, lowered, crossed)
-    found = [] if assumed is None else [assumed]
+    found = assumed_equal(loaded, lowered, crossed)
     explained = {id(one.row) for one in crossed}
     alike = list(pairs(loaded, lowered))
     for row in verified.rows:
@@ -297,7 +298,7 @@ def _guilty(
     """Those that differ in a row that fails, and nothing else changed there; or that never differ that
     way where the file is right."""
     example = verified.rows[0].sizes
-    changed = {name for name, size in row.sizes.items() if size != example.get(name)}
+    changed = _changed(row, example)
     apart = [pair for pair in alike if _differ(row, *pair)]
     alone = [pair for pair in apart if changed <= {symbol.name for symbol in pair}]
     if len(alone) == 1:
@@ -316,22 +317,70 @@ def _way(sizes: Mapping[str, int], first: Symbol, second: Symbol) -> int:
     return (one > other) - (one < other)
 
 
-def assumed_equal(loaded: Loaded, lowered: Lowered, crossed: Sequence[Crossed]) -> Tied | None:
-    """The same where the capture says so itself: to ask whether they are equal would lead nowhere."""
+def assumed_equal(loaded: Loaded, lowered: Lowered, crossed: Sequence[Crossed]) -> list[Tied]:
+    """The same where the capture says so itself, in an assumption that holds whenever they are equal: to
+    ask whether they are would lead nowhere."""
     unnamed = [symbol for symbol in lowered.symbols if _unnamed(loaded, symbol)]
     for one in crossed:
         said = one.boundary.condition
         names = {str(size) for size in said.free_symbols} if isinstance(said, sympy.Eq) else set()
-        match [symbol for symbol in unnamed if symbol.name in names]:
-            case [first, second] if _alike(first, second) and _is_equality(said, first, second):
-                return Tied(first, second, one.row)
-    return None
+        alike = _by_likeness([symbol for symbol in unnamed if symbol.name in names])
+        if any(len(same) > 1 for same in alike) and _is_equality(said, alike):
+            return [Tied(same[0], other, one.row) for same in alike for other in same[1:]]
+    return []
 
 
-def _is_equality(said: Any, first: Symbol, second: Symbol) -> bool:
-    """Whether two sizes that are equal are all it takes: of each is made the same (`n // 8`)."""
-    sizes = np.arange(1, 4 * first.example + _MOST_LIKELY)
-    names = {sympy.Symbol(first.name): sizes, sympy.Symbol(second.name): sizes}
+def refused_apart(loaded: Loaded, lowered: Lowered, verified: Verified) -> list[Tied]:
+    """Those on offer that would have one name if they were one (`batch`, `batch_1`), where the model takes
+    none that is larger than the other, or none that is smaller: a mask may have rows that nobody asks for,
+    and is meant to have as many as there are."""
+    example = verified.rows[0].sizes
+    found: dict[str, Tied] = {}  # by the one that gives up its name
+    for first, second in pairs(loaded, lowered):
+        if _kind(first) != _kind(second) or not found.keys().isdisjoint((first.name, second.name)):
+            continue
+        if any(spec.asked for spec in specs_of(loaded, (*first.sources, *second.sources))):
+            continue
+        apart = [row for row in verified.rows if _differ(row, first, second)]
+        for way in (1, -1):
+            rows = [row for row in apart if _way(row.sizes, first, second) == way]
+            alone = [row for row in rows if _changed(row, example) <= {first.name, second.name}]
+            if alone and all(row.verdict is Verdict.REFUSED for row in rows):
+                found.setdefault(second.name, Tied(first, second, alone[0]))
+    return list(found.values())
+
+
+def _kind(symbol: Symbol) -> str:
+    return _NUMBER.sub("", symbol.name)
+
+
+def _changed(row: Row, example: Mapping[str, int]) -> set[str]:
+    return {name for name, size in row.sizes.items() if size != example.get(name)}
+
+
+def _by_likeness(symbols: Sequence[Symbol]) -> list[list[Symbol]]:
+    found: list[list[Symbol]] = []
+    for symbol in symbols:
+        same = next((each for each in found if _alike(each[0], symbol)), None)
+        if same is None:
+            found.append([symbol])
+        else:
+            same.append(symbol)
+    return found
+
+
+def _is_equality(said: Any, alike: Sequence[Sequence[Symbol]]) -> bool:
+    """Whether sizes that are equal are all it takes: of each is made the same (`n // 8`)."""
+    choices = [
+        np.arange(1, 4 * same[0].example + _MOST_LIKELY if len(alike) == 1 else _MOST_TOGETHER)
+        for same in alike
+    ]
+    sizes = np.meshgrid(*choices, sparse=True)
+    names = {
+        sympy.Symbol(symbol.name): size
+        for same, size in zip(alike, sizes, strict=True)
+        for symbol in same
+    }
     return said.free_symbols == names.keys() and bool(holding(said, names).all())
 
 

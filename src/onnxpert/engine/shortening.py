@@ -36,9 +36,7 @@ def shortened(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified) 
     args, kwargs = loaded.rebuild([leaf.value for leaf in leaves])
     own = tuple(leaf.value for leaf in loaded.leaves)
     examples = (*loaded.examples, own)
-    said = [found for found in walk.findings if rules()[found.rule].reads is Tied]
-    walk.findings = [found for found in walk.findings if found not in said]
-    walk.set_aside += said
+    walk.findings = [each for each in walk.findings if rules()[each.rule].reads is not Tied]
     return replace(loaded, leaves=leaves, args=args, kwargs=kwargs, examples=examples)  # type: ignore[no-any-return]
 
 

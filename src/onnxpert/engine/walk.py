@@ -28,6 +28,15 @@ from onnxpert.save import discard
 from onnxpert.targets import Target
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A walk as it was when a right file had been made."""
+
+    loaded: Loaded
+    captured: Captured | CaptureFailed | None
+    findings: tuple[Finding, ...]
+
+
 @dataclass
 class Walk:
     """What is known so far; the report is made of this."""
@@ -50,11 +59,8 @@ class Walk:
     scheme: Scheme | None = None  # how the file shall be quantised
     quantised: Quantised | None = None
     weights: Wish = field(default_factory=Wish)
-    # As it was when a right file had been made that takes fewer sizes than were asked for.
-    proven: Loaded | None = None
-    proven_as: Captured | CaptureFailed | None = None  # what it was made of
+    proven: Kept | None = None  # a file that takes fewer sizes than were asked for
     known: Captured | CaptureFailed | None = None  # a capture that need not be made again
-    set_aside: list[Finding] = field(default_factory=list)  # that are true only of that file
     contents_itself: bool = False  # with that file: no other way leads to a better one
     narrower: str = ""  # the type that the target computes in instead of float64, by consent
 
@@ -69,6 +75,9 @@ class Walk:
     @property
     def blocked(self) -> bool:
         return any(finding.blocks for finding in self.findings)
+
+    def kept(self, loaded: Loaded) -> Kept:
+        return Kept(loaded, self.captured, tuple(self.findings))
 
     def learn(self, evidence: object) -> None:
         """What the rules say of a value; a thing already said is not said again."""
