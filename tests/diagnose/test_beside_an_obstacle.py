@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import networkx
@@ -196,3 +197,79 @@ def test_a_branch_is_none_where_what_is_in_the_way_stands_on_a_side_of_it() -> N
     report = onnxpert.diagnose(Integrates().eval(), (torch.ones(3) * 0.2, torch.tensor(0.5)))
     assert marks(report, "CTL401") == {"branch": Severity.INFO}
     assert marks(report, "CTL405")["key"] is Severity.ERROR
+
+
+class Beside(nn.Module):
+    labels = ("low", "high")
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        if x.min() > 1:  # followed
+            x = x - 1
+        x = x + len(set(x.int().tolist()))  # obstacle
+        best = x[:2].argmax().item()
+        if self.labels[best].startswith("h"):  # label
+            x = x + 1
+        if x.norm() > 3:  # uneven
+            return x, x * 2
+        return (x,)
+
+
+def test_what_is_in_the_way_behind_an_obstacle_is_told_as_that() -> None:
+    report = onnxpert.diagnose(Beside().eval(), (torch.ones(4),))
+    assert marks(report, "CTL401") == {"followed": Severity.INFO, "uneven": Severity.ERROR}
+    told = marks(report, "CTL405")
+    assert told["obstacle"] is Severity.ERROR
+    assert told["label"] is Severity.INFO  # the error is where the number is taken
+    assert told["best = x[:2].argmax().item()"] is Severity.ERROR
+
+
+class Rounds(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        rounds: set[int] = set()
+        while x.sum() < 10:  # set
+            x = x * 2
+            rounds.add(len(rounds))
+        while x.sum() > 3:  # plain
+            x = x / 2
+        if x.min() > 1:  # branch
+            x = x - 1
+        assert x.max() is not None
+        return x / (1 + len(rounds))
+
+
+def test_of_several_loops_only_the_one_that_no_file_can_say_is_an_error() -> None:
+    report = onnxpert.diagnose(Rounds().eval(), (torch.ones(4),))
+    assert marks(report, "CTL403") == {"set": Severity.ERROR, "plain": Severity.INFO}
+    assert marks(report, "CTL401") == {"branch": Severity.INFO}
+
+
+class Alarm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = "idle"
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.norm() > 1:  # state
+            self.state = "alarm"
+        level = {0: 1.0, 1: 0.9}.get(math.floor(x.mean().item()), 0.5)  # level
+        return x * level * len(self.state)
+
+
+def test_a_number_that_the_file_could_have_is_no_error_beside_a_branch_that_it_cannot() -> None:
+    report = onnxpert.diagnose(Alarm().eval(), (torch.ones(4),))
+    assert marks(report, "CTL401") == {"state": Severity.ERROR}
+    assert marks(report, "CTL405") == {"level": Severity.INFO}
+
+
+class Follows(nn.Module):
+    names = ("a", "bc")
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.from_numpy(numpy.unwrap(x.numpy()))  # obstacle
+        return x * len(self.names[int(y[:2].argmax())])  # name
+
+
+def test_what_is_made_of_an_obstacle_is_not_cleared_by_its_example() -> None:
+    report = onnxpert.diagnose(Follows().eval(), (torch.ones(4),))
+    assert marks(report, "CTL402") == {"obstacle": Severity.ERROR}
+    assert marks(report, "CTL405") == {"name": Severity.ERROR}

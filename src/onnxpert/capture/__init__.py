@@ -30,6 +30,7 @@ from onnxpert.capture.open_sizes.reach import reached
 from onnxpert.capture.quantised.box import UnreadQuantisedError
 from onnxpert.capture.quantised.training import ObservingError
 from onnxpert.capture.remedies import working_casts, working_sizes
+from onnxpert.capture.scouting.clearing import Sorted, sort_out
 from onnxpert.capture.scouting.refusing import with_refusals
 from onnxpert.capture.scouting.stumbling import is_at
 from onnxpert.capture.scouting.survey import scout
@@ -159,10 +160,15 @@ def _scouted(loaded: Loaded, attempts: Sequence[tuple[str, Failure]]) -> Capture
     blockers = tuple(one for one in blockers if one not in arrays)
     scouted = replace(scouted or unmet(loaded), overcome=arrays)
     scouted = _finished(_filled(scouted), blockers)
+    # What has no values cannot be run to see what it takes out of its tensors.
+    unfilled = _is_unfilled(owner(loaded.module))
+    others = Sorted() if unfilled else sort_out(loaded, blockers, attempts[0][1], _run, failure)
     return CaptureFailed(
         loaded,
         tuple(attempts),
         blockers=blockers,
+        behind=others.behind,
+        cleared=others.cleared,
         scouted=with_refusals(scouted, blockers),
         sides=tuple(map(_filled, sides)),
     )

@@ -189,9 +189,30 @@ def told(reason: Unwritten | None) -> Iterator[str]:
 _SAYABLE = frozenset({Asked.BRANCH, Asked.LOOP, Asked.ASSERTION})
 
 
-def severity(failed: CaptureFailed) -> Severity:
+def severity(failed: CaptureFailed, blocker: Blocker) -> Severity:
     """How bad a question about data is: beside a true obstacle, it is none of its own."""
-    return Severity.ERROR if is_obstacle(failed) else Severity.INFO
+    if behind(failed, blocker) is not None:
+        return Severity.ERROR
+    counts = is_obstacle(failed) and not is_cleared(failed, blocker)
+    return Severity.ERROR if counts else Severity.INFO
+
+
+def is_cleared(failed: CaptureFailed, blocker: Blocker) -> bool:
+    """Whether the file would have what a line asks, were it not for others."""
+    at, there = blocker.location, blocker.needed
+    lines = {(one.file, one.line) for one in (at, there) if one is not None}
+    return not lines.isdisjoint(failed.cleared)
+
+
+def behind(failed: CaptureFailed, blocker: Blocker) -> Failure | None:
+    """What a blocker fails for by itself, where that was looked for."""
+    return next((failure for one, failure in failed.behind if one == blocker), None)
+
+
+def reason_for(failed: CaptureFailed, blocker: Blocker) -> Unwritten | None:
+    """What kept a blocker from being written down: its own reason where that is known."""
+    own = behind(failed, blocker)
+    return unwritten(failed) if own is None else own.unwritten
 
 
 def is_obstacle(failed: CaptureFailed) -> bool:

@@ -32,6 +32,7 @@ from onnxpert.capture.forking.continuation import in_a_loop, in_while
 from onnxpert.capture.forking.scripted import is_reading
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import Frugal, is_otherwise_when_small
+from onnxpert.capture.settled import is_settled
 from onnxpert.core.source import Frame, Owner, location, ownership
 from onnxpert.core.statement import sorts
 
@@ -134,6 +135,8 @@ class Asking(Frugal):
                 return super().evaluate_expr(expr, *rest, **options)
         except GuardOnDataDependentSymNode:
             pass
+        if is_settled():
+            return sympy.false
         answer = self._planned(asker)
         self._known[expr] = answer
         self._ask(asker, expr, answer, about_data=True)

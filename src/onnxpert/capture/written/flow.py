@@ -21,6 +21,7 @@ from onnxpert.capture.open_sizes.keyed import Table
 from onnxpert.capture.open_sizes.turns import note_turn
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.reasoning import has_quotient, is_otherwise_when_small, of_one_number
+from onnxpert.capture.settled import is_settled
 from onnxpert.capture.written import choices, places, sequences, wordings
 from onnxpert.capture.written.counter import Counter
 from onnxpert.capture.written.exits import UnwritableError
@@ -93,7 +94,8 @@ class Flow:
 
     def listed(self, value: Any) -> Any:
         """`value.tolist()`."""
-        return numbers_of(value) if isinstance(value, torch.Tensor) else value.tolist()
+        plain = not isinstance(value, torch.Tensor) or is_settled()
+        return value.tolist() if plain else numbers_of(value)
 
     def unzipped(self, rows: Any) -> Any:
         return unzipped(rows)
@@ -176,13 +178,15 @@ class Flow:
         for answer, condition in ((True, value), (False, _sym.sym_not(value))):
             if statically_known_true(condition) and not _is_open(value, answer):
                 return answer
-        return value
+        return False if free_unbacked_symbols(value) and is_settled() else value
 
     def _truth_of_tensor(self, value: torch.Tensor) -> Any:
         if value.numel() != 1:
             return bool(value)
         if (known := self.recorder.known(value)) is not None:
             return self.truth(known)  # which may be about a size
+        if is_settled():
+            return bool(value)
         value = self.recorder._stand_in(value)
         if value.dtype is not torch.bool:
             value = value != 0

@@ -203,3 +203,8 @@ class CaptureFailed:
     sides: tuple[
         Captured, ...
     ] = ()  # the same with a branch taken the other way than the example's
+    behind: tuple[
+        tuple[Blocker, Failure], ...
+    ] = ()  # what is in the way by itself, and how it fails
+    # Lines (file, number) of blockers that a file could have, were it not for the others.
+    cleared: frozenset[tuple[str, int]] = frozenset()

@@ -8,10 +8,13 @@ from onnxpert.core.statement import refuses, subscripted
 from onnxpert.core.surrounding import is_decided_at, returns_on_a_side
 from onnxpert.core.types import Asked, Blocker, CaptureFailed, Hit, Location, Severity, Unwritten
 from onnxpert.diagnose.causes import (
+    behind,
     blockers,
     evidence,
     is_at_obstacle,
+    is_cleared,
     is_obstacle,
+    reason_for,
     told,
     unwritten,
 )
@@ -70,7 +73,6 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
     Not repaired.
     """
     reason = unwritten(failed)
-    cure = "" if reason is None else of_unwritten(reason.text)
     found = tuple(blockers(failed, Asked.BRANCH))
     uneven = _uneven(failed, found)
     blocking = _blocking(failed, reason, found) if uneven is None else ()
@@ -89,7 +91,7 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
                 help="have both sides return the same number of results, each of one type and one "
                 "number of dimensions: an output of a file has no other",
             )
-        elif blocker not in blocking:
+        elif is_cleared(failed, blocker) or not (blocker in blocking or behind(failed, blocker)):
             if blocker.location is not None and refuses(blocker.location):
                 continue  # a check, which is told as one
             yield Hit(
@@ -102,15 +104,15 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
             yield Hit(
                 "Python branches on the value of a tensor",
                 at=blocker.location,
-                help=cure or _cure(blocker.location),
-                notes=tuple(told(reason)),
+                help=_cure_of(reason_for(failed, blocker)) or _cure(blocker.location),
+                notes=tuple(told(reason_for(failed, blocker))),
             )
     told_otherwise = not is_obstacle(failed) or uneven is not None
     if reason is not None and not told_otherwise and not _is_met(reason, failed.blockers):
         yield Hit(
             f"no branch or loop of the file can say what the data decide here: {reason.text}",
             at=reason.location,
-            help=cure or _cure(reason.location),
+            help=_cure_of(reason) or _cure(reason.location),
         )
 
 
@@ -139,6 +141,10 @@ def _is_met(reason: Unwritten, found: Sequence[Blocker]) -> bool:
     return reason.location is None or any(_is_at(reason.location, one) for one in found)
 
 
+def _cure_of(reason: Unwritten | None) -> str:
+    return "" if reason is None else of_unwritten(reason.text)
+
+
 def _cure(place: Location | None) -> str:
     if place is not None and subscripted(place) is not None:
         return of_number("", place.code)
@@ -161,7 +167,8 @@ def _uneven(failed: CaptureFailed, found: Sequence[Blocker]) -> Location | None:
 
 def _difference(failed: CaptureFailed, place: Location | None) -> str:
     """What the sides of the branch at a place have not in common, if that is what was in the way."""
-    for _, failure in failed.attempts:
+    tried = [failure for _, failure in failed.attempts]
+    for failure in [*tried, *(failure for _, failure in failed.behind)]:
         at = failure.location
         if failure.kind != "SidesDifferError" or at is None or place is None:
             continue

@@ -64,6 +64,6 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
         yield Hit(
             "Python loops for as long as the value of a tensor says",
             at=blocker.location,
-            severity=severity(failed),
+            severity=severity(failed, blocker),
             help="keep in tensors, numbers or lists what a round leaves to the next",
         )

@@ -57,6 +57,6 @@ def data_dependent_assert(failed: CaptureFailed) -> Iterator[Hit]:
         yield Hit(
             "an assertion asks for the value of a tensor",
             at=blocker.location,
-            severity=severity(failed),
+            severity=severity(failed, blocker),
             help="check before the model is called, or only when not torch.compiler.is_compiling()",
         )

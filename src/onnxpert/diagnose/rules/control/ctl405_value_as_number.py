@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Asked, CaptureFailed, Hit, Location, Severity
-from onnxpert.diagnose.causes import blockers, needed, needs, told, unwritten
+from onnxpert.diagnose.causes import blockers, is_cleared, needed, needs, reason_for, told
 from onnxpert.diagnose.instead import of_number, of_unwritten
 from onnxpert.diagnose.rule import rule
 
@@ -56,9 +56,17 @@ def value_as_number(failed: CaptureFailed) -> Iterator[Hit]:
     ## Repair safety
     Not repaired.
     """
-    reason = unwritten(failed)
-    cure = "" if reason is None else of_unwritten(reason.text)
     for blocker in blockers(failed, Asked.NUMBER):
+        if is_cleared(failed, blocker):
+            yield Hit(
+                "Python takes a value out of a tensor, which the file could compute for every input",
+                at=blocker.location,
+                severity=Severity.INFO,
+                help="see to the errors; what this leads to is then in the file, or said here",
+            )
+            continue
+        reason = reason_for(failed, blocker)
+        cure = "" if reason is None else of_unwritten(reason.text)
         plain = of_number(_code(blocker.location), _code(blocker.needed or blocker.location))
         yield Hit(
             "Python needs the value of a tensor as a number",
