@@ -108,12 +108,16 @@ class Settled:
         self._runs += 1
         if self._runs > _MOST_RUNS:
             raise TakesLongError("too many runs for what is only looked at")
+        giving = _Giving(self._values)
+
+        def listing(fake: FakeTensor) -> Any:
+            return giving.listing(fake)
+
         token = _settled.set(self)
         try:
             # `FakeTensor.tolist` is torch's own, which no mode sees; tried on torch 2.13 and 2.15.
-            with _Giving(self._values) as giving:
-                with patch.object(FakeTensor, "tolist", lambda fake: giving.listing(fake)):
-                    yield
+            with giving, patch.object(FakeTensor, "tolist", listing):
+                yield
         finally:
             _settled.reset(token)
 
