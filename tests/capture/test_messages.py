@@ -53,6 +53,22 @@ def test_what_is_compared_is_told_as_a_text() -> None:
     assert marks(report, "CTL413") == {"text": Severity.WARNING}
 
 
+class Keeps(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        rows, names = {}, [""]
+        names[0] = f"{x.min().item():.1f}"  # name
+        for _ in range(3):
+            x = x * 0.5
+            rows[f"{x.mean().item():.1f}"] = x  # key
+        return rows[sorted(rows)[-1]] / (1 + hash(str(int(x.max()))) % 7)  # hash
+
+
+def test_a_text_that_decides_something_is_a_warning_beside_an_error_of_another_kind() -> None:
+    report = onnxpert.diagnose(Keeps().eval(), (torch.rand(3),))
+    told = marks(report, "CTL413")
+    assert told == {"name": Severity.INFO, "key": Severity.WARNING, "hash": Severity.WARNING}
+
+
 class Raises(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if math.isnan(x.sum().item()):  # check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import heapq
 import math
 from typing import Any
 
@@ -243,21 +244,15 @@ def test_of_several_loops_only_the_one_that_no_file_can_say_is_an_error() -> Non
     assert marks(report, "CTL401") == {"branch": Severity.INFO}
 
 
-class Alarm(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.state = "idle"
-
+class Level(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        if x.norm() > 1:  # state
-            self.state = "alarm"
         level = {0: 1.0, 1: 0.9}.get(math.floor(x.mean().item()), 0.5)  # level
-        return x * level * len(self.state)
+        return x * level + torch.from_numpy(numpy.unwrap(x.numpy()))  # obstacle
 
 
-def test_a_number_that_the_file_could_have_is_no_error_beside_a_branch_that_it_cannot() -> None:
-    report = onnxpert.diagnose(Alarm().eval(), (torch.ones(4),))
-    assert marks(report, "CTL401") == {"state": Severity.ERROR}
+def test_a_number_that_the_file_could_have_is_no_error_beside_an_obstacle() -> None:
+    report = onnxpert.diagnose(Level().eval(), (torch.ones(4),))
+    assert marks(report, "CTL402") == {"obstacle": Severity.ERROR}
     assert marks(report, "CTL405") == {"level": Severity.INFO}
 
 
@@ -273,3 +268,19 @@ def test_what_is_made_of_an_obstacle_is_not_cleared_by_its_example() -> None:
     report = onnxpert.diagnose(Follows().eval(), (torch.ones(4),))
     assert marks(report, "CTL402") == {"obstacle": Severity.ERROR}
     assert marks(report, "CTL405") == {"name": Severity.ERROR}
+
+
+class Plans(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        heap: list[float] = []
+        for cost in x.tolist():  # taken
+            heapq.heappush(heap, cost)
+        if x.mean() > 1:  # followed
+            x = x - 1
+        return x * heapq.heappop(heap)
+
+
+def test_a_heap_of_the_datas_numbers_is_put_in_order_as_a_sorted_list_is() -> None:
+    report = onnxpert.diagnose(Plans().eval(), (torch.rand(12),))
+    assert marks(report, "CTL402")["taken"] is Severity.ERROR
+    assert marks(report, "CTL401") == {"followed": Severity.INFO}

@@ -92,6 +92,11 @@ def mathematics(x: Tensor) -> Tensor:
     return x * k
 
 
+def angles(x: Tensor) -> Tensor:
+    k = math.degrees(x.mean().item())
+    return x * math.radians(k) + (1.0 if k > 45 else 0.0)
+
+
 class Picked(nn.Module):
     """A layer by a number, beside something that is None on one side."""
 
@@ -111,7 +116,7 @@ class Picked(nn.Module):
 
 NUMBERS = (
     at_most, at_least, turns, compared, taken, with_itself, largest, written, part_of_a_tuple,
-    one_of_some, quotient_and_rest, mathematics,
+    one_of_some, quotient_and_rest, mathematics, angles,
 )  # fmt: skip
 
 

@@ -150,9 +150,14 @@ def called_at(place: Location | None) -> str:
     return _called(found.func) if isinstance(found, ast.Call) else ""
 
 
+_SORTING = frozenset(
+    {"sorted", "sort", "heapify", "heappop", "heappush", "heappushpop", "heapreplace"}
+)
+
+
 def sorts(place: Location | None) -> bool:
     """Whether a list is put in order at a place, which asks as many questions as it has to."""
-    return called_at(place) in ("sorted", "sort")
+    return called_at(place) in _SORTING
 
 
 def subscripted(place: Location) -> ast.expr | None:
@@ -178,12 +183,40 @@ def is_message(place: Location) -> bool:
     return bool(uses) and all(raises(use) or is_told(use) for use in uses)
 
 
+# What makes something else of a text than another one.
+_READING = frozenset({"hash", "len", "int", "float", "ord"})
+
+
 def is_compared(place: Location) -> bool:
-    """Whether a text that is made at a place, or the name it is given there, is compared with another."""
+    """Whether a text that is made at a place, or the name it is given there, decides something: it is
+    compared with another, read, or what something is kept under."""
     places = (place, *_uses_of_text(place))
     return any(
-        isinstance(node, ast.Compare) and any(_covers(node, one) for one in places)
+        any(_is_within(one, use) for one in places)
         for node in nodes_of(place.file)
+        if (use := _use_of_text(node)) is not None
+    )
+
+
+def _use_of_text(node: ast.AST) -> ast.expr | None:
+    """What a text decides with, of an expression that decides something with it."""
+    if isinstance(node, ast.Compare):
+        return node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _READING:
+        return node.args[0] if node.args else None
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        return node.slice
+    return None
+
+
+def _is_within(place: Location, node: ast.expr) -> bool:
+    """Whether a place is inside of an expression, as far as its columns are known."""
+    if not _covers(node, place) or isinstance(node, ast.Compare):
+        return _covers(node, place)
+    return place.end_column > 0 and any(
+        isinstance(each, ast.expr)
+        and (each.lineno, each.col_offset + 1) == (place.line, place.column)
+        for each in ast.walk(node)
     )
 
 

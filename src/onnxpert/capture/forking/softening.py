@@ -95,6 +95,8 @@ _BY_TORCH = (
 _MATH: dict[str, Callable[..., Any]] = {
     **{name: _computed(getattr(torch, name)) for name in _BY_TORCH},
     "fabs": _computed(torch.abs),
+    "degrees": _computed(torch.rad2deg),
+    "radians": _computed(torch.deg2rad),
     "log": _log,
     "isnan": _by_tensor(torch.isnan),
     "isinf": _by_tensor(torch.isinf),

@@ -18,6 +18,7 @@ from onnxpert.capture.settled import Line, Settled, Taken, TakesLongError
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategies.recorded import Walker
 from onnxpert.capture.strategy import Strategy
+from onnxpert.core.statement import refuses
 from onnxpert.core.surrounding import is_decided_at
 from onnxpert.core.types import Asked, Blocker, Captured, Failure, Loaded, Location
 
@@ -90,15 +91,24 @@ def _beside(settled: Settled) -> Strategy:
 def _culprits(
     failure: Failure, doubtful: Sequence[Blocker], known: Sequence[Blocker]
 ) -> list[Blocker]:
-    """What a failure is about: the line that could not be written down, else where it was raised."""
+    """What a failure is about: the line that could not be written down, or where it was raised. A
+    number that Python needs is more than a branch, which either way of recording may know better."""
     if failure.kind == "AssertionError":
         return []  # which is what an assertion is for
     reason = failure.unwritten.location if failure.unwritten is not None else None
-    for place in (reason, failure.location):
-        found = [one for one in doubtful if place is not None and _line(place) in _places(one)]
-        if found := [one for one in found if not _leads_to_any(one, (*doubtful, *known))]:
-            return found
-    return []
+    free = [one for one in doubtful if not _is_check(one)]
+    free = [one for one in free if not _leads_to_any(one, (*doubtful, *known))]
+    met = [
+        [one for one in free if place is not None and _line(place) in _places(one)]
+        for place in (reason, failure.location)
+    ]
+    numbers = ([one for one in found if one.asked is Asked.NUMBER] for found in met)
+    return next(filter(None, (*numbers, *met)), [])
+
+
+def _is_check(one: Blocker) -> bool:
+    """Whether a branch only raises, which is none of the file's."""
+    return one.location is not None and one.asked is Asked.BRANCH and refuses(one.location)
 
 
 def _leads_to_any(one: Blocker, others: Sequence[Blocker]) -> bool:

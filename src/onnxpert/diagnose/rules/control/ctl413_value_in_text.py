@@ -14,7 +14,8 @@ def value_in_text(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
     Tells of lines that make a text of a tensor's value (`str(n)`, `f"{x.max():.2f}"`), other than in a
-    message. Where such a text is compared with another one it is a warning.
+    message. Where such a text decides something it is a warning: it is compared with another one, read
+    (`len`, `int`, `hash`), or what a dictionary keeps something under.
 
     ## Why it matters
     A file has no texts of numbers. That something is looked up by its name (`heads[f"head_{k}"]`) is in
