@@ -108,7 +108,8 @@ def _culprits(
 
 def _is_check(one: Blocker) -> bool:
     """Whether a branch only raises, which is none of the file's."""
-    return one.location is not None and one.asked is Asked.BRANCH and refuses(one.location)
+    at = one.location if one.asked is Asked.BRANCH else None
+    return at is not None and bool(refuses(at))
 
 
 def _leads_to_any(one: Blocker, others: Sequence[Blocker]) -> bool:
@@ -134,5 +135,8 @@ def _lines(known: Sequence[Blocker]) -> Iterator[Line]:
 
 def _lines_of(found: Captured) -> set[Line]:
     """Those of which the graph has what they ask."""
-    places = [one.location for one in (*found.branches, *found.reads)]
+    places = [
+        *(branch.location for branch in found.branches),
+        *(read.location for read in found.reads),
+    ]
     return {_line(place) for place in places if place is not None}

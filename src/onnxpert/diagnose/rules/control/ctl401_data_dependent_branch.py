@@ -31,8 +31,8 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
     ## What it does
     Finds `if`, `and` and `or` on a condition that only the data decide, in a model that cannot be
     captured. A branch alone is no obstacle: the file gets both sides. It is one where a side cannot
-    be followed, or where the sides give results of different structure; beside an obstacle of
-    another kind it is only told of.
+    be followed, or where the sides give results of different structure. Beside an obstacle of
+    another kind it is tried by itself, and only told of where the file could have it.
 
     ## Why it matters
     A graph holds one side of the branch; the file would be right for some inputs only.

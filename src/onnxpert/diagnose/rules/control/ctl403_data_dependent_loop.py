@@ -16,7 +16,8 @@ def data_dependent_loop(failed: CaptureFailed) -> Iterator[Hit]:
     Finds `while` loops on a condition that only the data decide, and `for` loops over as many things as
     the data say, where they could not be written as a loop of the file's: a round may leave tensors,
     numbers and lists of them to the next, and no set, no object and nothing that changes its number of
-    axes. Beside an obstacle of another kind they are only told of.
+    axes. Beside an obstacle of another kind they are tried by themselves, and only told of where the
+    file could have them.
 
     ## Why it matters
     A graph has as many rounds as the example took; the file would be right for some inputs only.
