@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from onnxpert.core.layouts import equal
+
 if TYPE_CHECKING:
     import torch
 
@@ -27,7 +29,7 @@ def given_back() -> Iterator[None]:
         _KEPT.reset(token)
         with torch.no_grad():
             for tensor, before in kept.values():
-                if not torch.equal(tensor, before):
+                if not equal(tensor, before):
                     tensor.copy_(before)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxpert.core import belongings
 from onnxpert.core.flatten import is_tensor
+from onnxpert.core.layouts import equal
 
 if TYPE_CHECKING:
     import torch
@@ -76,15 +77,15 @@ def _attributes(module: torch.nn.Module, prefix: str) -> Iterator[_Kept]:
 
 def _copied(name: str, tensor: torch.Tensor) -> _Kept:
     """Compared by value: some kernels (batch normalisation) write past torch's version counter."""
-    import torch
-
     before = tensor.detach().clone()
 
     def restore() -> None:
+        import torch
+
         with torch.no_grad():
             tensor.copy_(before)
 
-    return _Kept(name, lambda: not torch.equal(tensor.detach(), before), restore)
+    return _Kept(name, lambda: not equal(tensor.detach(), before), restore)
 
 
 def _watched(name: str, tensor: torch.Tensor) -> _Kept:

@@ -7,9 +7,12 @@ from typing import Any
 
 import onnx_ir as ir
 import torch
+from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onnxpert.core import states
+from onnxpert.core.layouts import densely
+from onnxpert.core.source import of_meta
 from onnxpert.core.types import (
     Captured,
     GraphInput,
@@ -69,6 +72,7 @@ class Build:
         names = self._output_names(output_names)
         self._asked = symbol_table(self.captured, self.names)
         results = self.walk.run(self.op, self.captured.root, given)
+        self._note_sparse(names)
         outputs = [self._output(name, result) for name, result in zip(names, results, strict=True)]
         self._shapes()
         self._drop_renames()
@@ -154,7 +158,7 @@ class Build:
         tensor = entry.tensor
         if tensor is None or tensor.dtype not in TO_ONNX:
             return None
-        held = as_pairs(tensor) if tensor.is_complex() else tensor.detach()
+        held = as_pairs(tensor) if tensor.is_complex() else densely(tensor.detach())
         if entry.kind is InputKind.CONSTANT and tensor.is_meta:  # such a graph is only looked at
             held = torch.zeros((), dtype=held.dtype).expand(held.shape)
         tied = self._weights.made(tensor) if entry.kind is not InputKind.CONSTANT else None
@@ -171,6 +175,17 @@ class Build:
         return as_complex(self.op, value) if tensor.is_complex() else value
 
     # ---- the way out -----------------------------------------------------------------------
+
+    def _note_sparse(self, names: Sequence[str]) -> None:
+        """What is sparse inside has its zeros in the file; who is given it asks for another layout."""
+        (returned,) = self.captured.root.graph.output_node().args
+        for name, node in zip(names, returned, strict=True):
+            value = node.meta.get("val") if isinstance(node, fx.Node) else None
+            if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+                reason = "it is sparse, and ONNX Runtime has dense tensors only"
+                self.walk.unsupported.append(
+                    Unsupported(f"output {name}", reason, of_meta(node.meta))
+                )
 
     def _output_names(self, wished: tuple[str, ...]) -> list[str]:
         found = []

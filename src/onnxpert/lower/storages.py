@@ -10,7 +10,7 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
-from onnxpert.core.storages import storage, written
+from onnxpert.core.storages import storage_if_any, written
 
 _MOVES = (torch.ops.aten.resize_, torch.ops.aten.resize_as_, torch.ops.aten.set_)
 _RESHAPES = (torch.ops.aten.view.default, torch.ops.aten.reshape.default)
@@ -72,9 +72,12 @@ def storages(root: Any, mode: Any) -> Mapping[fx.Node, int]:
         found.clear()
         with torch.no_grad(), mode:
             _replay(root, found, {})
-    return {
-        node: storage(value) for node, value in found.items() if isinstance(value, torch.Tensor)
+    memory = {
+        node: storage_if_any(value)
+        for node, value in found.items()
+        if isinstance(value, torch.Tensor)
     }
+    return {node: place for node, place in memory.items() if place is not None}
 
 
 def _moves_memory(node: fx.Node) -> bool:
@@ -110,7 +113,7 @@ def entries(inner: Any, node: fx.Node) -> list[tuple[fx.Node, fx.Node]]:
 def _shared(a: Any, b: Any) -> bool:
     if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
         return True
-    return storage(a) == storage(b)
+    return storage_if_any(a) == storage_if_any(b)
 
 
 def _replay(root: Any, found: dict[fx.Node, Any], given: Mapping[fx.Node, Any]) -> None:

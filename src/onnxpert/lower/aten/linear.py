@@ -62,6 +62,7 @@ def linear(
     aten.matmul.default,
     aten.linalg_matmul.default,
     aten.mm.default,
+    aten._sparse_mm.default,
     aten.bmm.default,
     aten.mv.default,
     aten.dot.default,

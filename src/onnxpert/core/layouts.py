@@ -1,0 +1,21 @@
+"""Tensors of any layout: torch has no kernels of most kinds for sparse ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+def densely(tensor: torch.Tensor) -> torch.Tensor:
+    """With the zeros of a sparse one written out."""
+    import torch
+
+    return tensor if tensor.layout is torch.strided else tensor.to_dense()
+
+
+def equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    import torch
+
+    return torch.equal(densely(one), densely(other))

@@ -1,0 +1,59 @@
+"""Sparse weights, which the file holds with their zeros written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import onnxpert
+
+
+class Mixing(nn.Module):
+    """A fixed graph, and what a model does with it."""
+
+    def __init__(self, near: Tensor, mix: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.register_buffer("near", near)
+        self.mix = mix
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.mix(self.near, x)
+
+
+def _near() -> Tensor:
+    return torch.tensor([[1.0, 0, 2], [0, 0, 0], [0, 3, 4]])
+
+
+_MIXES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "matmul": torch.matmul,
+    "sparse.mm": torch.sparse.mm,
+    "sparse.addmm": lambda near, x: torch.sparse.addmm(x, near, x, beta=0.5),
+    "turned": lambda near, x: near.t() @ x,
+    "scaled": lambda near, x: (near * 2.0) @ x,
+    "made dense": lambda near, x: near.to_dense() @ x,
+    "beside a write": lambda near, x: x.clone().add_(near @ x),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("layout", ["to_sparse_coo", "to_sparse_csr"])
+@pytest.mark.parametrize("mix", _MIXES)
+def test_they_are_multiplied(layout: str, mix: str) -> None:
+    model = Mixing(getattr(_near(), layout)(), _MIXES[mix]).eval()
+    report = onnxpert.diagnose(model, (torch.randn(3, 2),))
+    assert report.ok, str(report)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("layout", ["to_sparse_coo", "to_sparse_csr"])
+def test_a_sparse_output_is_refused_where_it_is_made(layout: str) -> None:
+    model = Mixing(getattr(_near(), layout)(), lambda near, _: near * 2.0).eval()
+    report = onnxpert.diagnose(model, (torch.randn(3, 2),))
+    (found,) = report.findings
+    assert found.rule == "OPS501"
+    assert "sparse" in found.message
+    assert found.location is not None
+    assert "self.mix" in found.location.code
