@@ -346,6 +346,23 @@ def test_layers_without_weights_hide_nothing() -> None:
     assert model.norm.has_uninitialized_params()  # it is the user's to make them
 
 
+class LazilyElsewhere(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.LazyLinear(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        away = torch.ones(3, device="cuda")  # moved
+        return torch.linalg.eigvals(self.body(x) * away.to(x)).abs()  # unsupported
+
+
+def test_nor_do_they_hide_a_device_that_is_not_there() -> None:
+    report = onnxpert.diagnose(LazilyElsewhere().eval(), (torch.randn(3, 2),))
+    assert marks(report, "CAP005") == {"unsupported": Severity.ERROR}
+    assert marks(report, "CAP004") == {"moved": Severity.ERROR}
+    assert marks(report, "OPS501") == {"unsupported": Severity.ERROR}
+
+
 class Measures(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -88,7 +88,7 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
         stands = ObservingError()  # each call makes another model
     if stands is not None:
         failed = CaptureFailed(loaded, (("none", failure(stands)),))
-        return beside(failed, substituted(loaded), capture)
+        return beside(failed, substituted(loaded), _looked_at)
     attempts: list[tuple[str, Failure]] = []
     with _undisturbed(loaded):
         for strategy in catalogue().values():
@@ -118,6 +118,13 @@ def capture(loaded: Loaded) -> Captured | CaptureFailed:
         else:
             return _scouted(loaded, attempts)
     return CaptureFailed(loaded, tuple(attempts))
+
+
+def _looked_at(substitute: Loaded) -> Captured | CaptureFailed:
+    """A model that no proof is going to run: what it would raise there is found out here."""
+    with _undisturbed(substitute):
+        ended = _refused(substitute, ())
+        return capture(substitute) if ended is None else _as_far(_at_home(ended))
 
 
 def off_its_lines(loaded: Loaded) -> Captured | None:

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from unittest.mock import patch
 
 import torch
 from torch.nn.parameter import UninitializedBuffer, is_lazy
 
+from onnxpert.capture.devices import at_home
 from onnxpert.capture.rehearsal import takes
 from onnxpert.capture.strategies.gradient import differentiates
 from onnxpert.core.observers import observing
@@ -47,13 +48,17 @@ def substituted(loaded: Loaded) -> Loaded | None:
         _switch_off(module.get_submodule(path))
     other = replace(loaded, module=module, leaves=tuple(map(_dense, loaded.leaves)))
     if is_unmade(module):
-        try:
-            args, kwargs = other.rebuild([copy.deepcopy(leaf.value) for leaf in other.leaves])
-            with torch.no_grad(), torch.random.fork_rng([]):
-                module(*args, **kwargs)
-        except Exception:  # then it has no weights to be looked at with
-            return None
-    return other if not is_unmade(module) and takes(other) else None
+        _make(module, other)
+        if not any(is_sparse(leaf.value) for leaf in loaded.leaves):
+            return None if is_unmade(module) else other
+    return other if takes(other) else None
+
+
+def _make(module: torch.nn.Module, loaded: Loaded) -> None:
+    """The weights that a first call makes, as far as it comes: what stops it is told by a capture."""
+    args, kwargs = loaded.rebuild([copy.deepcopy(leaf.value) for leaf in loaded.leaves])
+    with suppress(Exception), at_home(loaded), torch.no_grad(), torch.random.fork_rng([]):
+        module(*args, **kwargs)
 
 
 def beside(
@@ -73,6 +78,7 @@ def beside(
     return replace(  # type: ignore[no-any-return]
         failed,
         attempts=(*failed.attempts, *tried),
+        eager=failed.eager or found.eager,
         blockers=(*failed.blockers, *found.blockers),
         scouted=found.scouted,
         sides=found.sides,

@@ -53,11 +53,11 @@ def fixed_device(failed: CaptureFailed) -> Iterator[Hit]:
     asked = [one for one in failed.blockers if one.asked is Asked.DEVICE]
     if not asked and cause(failed) is not Cause.DEVICE:
         return
-    said = f"torch says: {evidence(failed).text.splitlines()[0]}"
-    for at in [one.location for one in asked] or [evidence(failed).location]:
+    told = [(one.text, one.location) for one in asked]
+    for text, at in told or [(evidence(failed).text, evidence(failed).location)]:
         yield Hit(
             "the model asks for a device that is not there, or not the inputs'",
             at=at,
             help="take the device from a tensor: device=x.device, register_buffer for constants",
-            notes=(said,),
+            notes=(f"torch says: {text.splitlines()[0]}",),
         )
