@@ -6,6 +6,7 @@ import cProfile
 import json
 import logging
 import pickle
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,18 @@ def test_texts_of_values_are_told_and_messages_are_not() -> None:
     assert marked(report, "CTL413") == ["text", "compared"]
     told = [each.severity for each in report.findings if each.rule == "CTL413"]
     assert told == [Severity.INFO, Severity.WARNING]
+
+
+class Digests(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        key = ",".join(str(i) for i in x.long().tolist())  # text
+        return x * (sha256(key.encode()).digest()[0] > 100)
+
+
+def test_a_digest_of_a_text_is_a_warning() -> None:
+    report = onnxpert.diagnose(Digests().eval(), (torch.arange(3.0),))
+    told = [each.severity for each in report.findings if each.rule == "CTL413"]
+    assert (marked(report, "CTL413"), told) == (["text"], [Severity.WARNING])
 
 
 @torch.library.custom_op("onnxpert_sightings::sorts", mutates_args=())

@@ -72,7 +72,7 @@ def test_a_size_that_may_not_vary_is_left_alone(make: Any) -> None:
 
 def test_nothing_dynamic_leaves_the_values(make: Any) -> None:
     (wish,) = wishes(make({}))
-    assert [way.values for way in wish.ways] == [Values.WILD, Values.SHUFFLED]
+    assert [way.values for way in wish.ways] == [Values.WILD, Values.SHUFFLED, Values.NEAR]
 
 
 def test_further_sizes_are_tried_unless_the_user_ruled_them_out(make: Any) -> None:

@@ -11,6 +11,7 @@ import torch
 from onnx import TensorProto, helper
 from torch import nn
 
+import onnxpert
 from onnxpert import targets
 from onnxpert.core.errors import UsageError
 from onnxpert.core.types import DimSpec, Verdict, Verified
@@ -403,3 +404,23 @@ def test_what_follows_from_a_size_is_a_size(load: Any, write: Any) -> None:
     verified = verify(load(lambda x: x + x, x=torch.randn(4, 6)), path, ORT)
     assert verified.proven
     assert all(row.sizes["n"] <= 10 for row in verified.rows)
+
+
+class Inverts(nn.Module):
+    """By the iteration of Newton and Schulz, which runs away from a matrix that is far from 1."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found, twice = 0.5 * torch.eye(x.shape[-1]), 2 * torch.eye(x.shape[-1])
+        for _ in range(9):
+            found = found @ (twice - x @ found)
+        return found
+
+
+def test_values_beyond_the_range_of_the_model_give_way_to_tamer_ones(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    x = torch.eye(5) + 0.1 * torch.randn(5, 5)
+    report = onnxpert.export(Inverts().eval(), (x,), tmp_path / "net.onnx")
+    assert {row.case for row in report.verified if row.verdict == "pass"} == {
+        "example",
+        "other values (near the example)",
+    }

@@ -185,9 +185,10 @@ def is_message(place: Location) -> bool:
 
 # What makes something else of a text than another one.
 _READING = frozenset({"hash", "len", "int", "float", "ord"})
+_DIGESTED = frozenset({"encode"})
 
 
-def is_compared(place: Location) -> bool:
+def is_decided_by(place: Location) -> bool:
     """Whether a text that is made at a place, or the name it is given there, decides something: it is
     compared with another, read, or what something is kept under."""
     places = (place, *_uses_of_text(place))
@@ -204,6 +205,8 @@ def _use_of_text(node: ast.AST) -> ast.expr | None:
         return node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _READING:
         return node.args[0] if node.args else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value if node.func.attr in _DIGESTED else None
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
         return node.slice
     return None

@@ -18,6 +18,7 @@ MOST_ATTEMPTS = 24  # a model that refuses most sizes shall not keep us for ever
 EXAMPLE = "example"
 OTHER_VALUES = "other values"
 SHUFFLED = " (shuffled)"
+NEAR = " (near the example)"
 REPEATED = " (repeated values)"
 _FAR = (1031, 521, 263, 131)  # the first that the model takes
 _FAR_SECONDS = 2.0
@@ -175,6 +176,7 @@ def remade(name: str, sizes: Mapping[str, int]) -> Case:
         EXAMPLE: Values.EXAMPLE,
         OTHER_VALUES: Values.WILD,
         OTHER_VALUES + SHUFFLED: Values.SHUFFLED,
+        OTHER_VALUES + NEAR: Values.NEAR,
     }
     values |= {_lone(number): kind for kind, number in LONE.items()}
     resized = Values.REPEATED if name.endswith(REPEATED) else Values.SHUFFLED
@@ -246,7 +248,11 @@ def _wishes(inputs: Inputs) -> Iterator[Wish]:
     yield Wish(
         tuple(
             Case(OTHER_VALUES + extra, inputs.example, values)
-            for extra, values in (("", Values.WILD), (SHUFFLED, Values.SHUFFLED))
+            for extra, values in (
+                ("", Values.WILD),
+                (SHUFFLED, Values.SHUFFLED),
+                (NEAR, Values.NEAR),
+            )
         )
     )
     full = inputs.full_windows()

@@ -332,7 +332,15 @@ class _Proof:
     def _has_tamer_values(self, case: Case) -> bool:
         """Whether the next way is of the same sizes: then it may be the doing of the values."""
         resized = case.sizes != self.inputs.example
-        return case.values is (Values.SHUFFLED if resized else Values.WILD)
+        return case.values in ((Values.SHUFFLED,) if resized else (Values.WILD, Values.SHUFFLED))
+
+    def _refuse_overflow(self, case: Case, leaves: Sequence[Any], rows: Sequence[Row]) -> None:
+        """Values that a model's own numbers cannot hold prove nothing of a file that differs there."""
+        if not self._has_tamer_values(case) or all(row.verdict is not Verdict.FAIL for row in rows):
+            return
+        example = self.inputs.build(cases.example(self.inputs), self.seed)
+        if self.reference.overflows(leaves, example):
+            raise RefusedError("the model's own numbers leave their range for these values")
 
     def _rows(
         self, case: Case, leaves: Sequence[Any], want: tuple[Output, ...], character: Character
@@ -348,9 +356,10 @@ class _Proof:
         def judge(index: int, expected: Output, answer: Any) -> Row:
             return self._row(case, index, expected, answer, character)
 
-        pairs = enumerate(zip(want, got, strict=True))
+        judged = [judge(index, *pair) for index, pair in enumerate(zip(want, got, strict=True))]
+        self._refuse_overflow(case, leaves, judged)
         rows = self.explanations.explained(
-            [judge(index, *pair) for index, pair in pairs],
+            judged,
             Compared(case, leaves, want, got, judge),
             steady=not character.nondeterministic and not character.stateful,
         )

@@ -26,6 +26,7 @@ from onnxpert.verify.arrays import to_array
 from onnxpert.verify.compare import compare
 from onnxpert.verify.leeway import SLACK, TURNS, Leeway, Witness
 from onnxpert.verify.messages import one_line
+from onnxpert.verify.overflow import Overflow
 from onnxpert.verify.patience import Limit, Patience
 from onnxpert.verify.precision import Watch, coarsest
 from onnxpert.verify.roundings import Jolts, rounds_by_hand
@@ -126,6 +127,20 @@ class Reference:
             return None
         finally:
             self._state.restore()
+
+    def overflows(self, leaves: Sequence[Any], example: Sequence[Any]) -> bool:
+        """Whether results inside are infinite or no numbers that are numbers at the example."""
+        found: list[set[tuple[str, int]]] = []
+        for given in (leaves, example):
+            watch = Overflow()
+            try:
+                self._outputs(given, self._seed, watch)
+            except RefusedError:  # some control-flow operators refuse to be watched
+                return False
+            finally:
+                self._state.restore()
+            found.append(watch.calls)
+        return bool(found[0] - found[1])
 
     def leeway(self, leaves: Sequence[Any]) -> tuple[float, ...]:
         """How far what decides moves by itself, call by call; nothing where that cannot be told."""
@@ -241,7 +256,7 @@ class Reference:
         self,
         leaves: Sequence[Any],
         seed: int,
-        watch: Watch | Jolts | Settling | Tremor | Witness | None = None,
+        watch: Watch | Jolts | Settling | Tremor | Witness | Overflow | None = None,
     ) -> tuple[Output, ...]:
         args, kwargs = self._loaded.rebuild([self._prepared(*pair) for pair in self._pairs(leaves)])
         with (
@@ -274,7 +289,7 @@ class Reference:
         refused: RefusedError,
         leaves: Sequence[Any],
         seed: int,
-        watch: Watch | Jolts | Settling | Tremor | Witness | None,
+        watch: Watch | Jolts | Settling | Tremor | Witness | Overflow | None,
     ) -> tuple[Output, ...]:
         """Once more, as torch would have it: `scan` of a dictionary goes wrong if it is not compiled."""
         self._state.restore()

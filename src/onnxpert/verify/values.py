@@ -18,6 +18,7 @@ class Values(StrEnum):
 
     WILD = "wild"  # normal, with zeros and outliers; masks with holes
     SHUFFLED = "shuffled"  # drawn from the example's own; normal where that is one value only
+    NEAR = "near"  # the example's own, each moved by a hundredth or so; whole numbers stay
     REPEATED = "repeated"  # the example's own, repeated or cropped to the size
     NEGATED = "negated"  # these and those below: the example's own, each changed in one way
     POSITIVE = "positive"
@@ -58,7 +59,9 @@ def valued(
         return _TURNS[values](sized).to(value.dtype)
     if number is not None and values in (Values.FILLED, Values.HOLDING):
         return _with(sized, number, everywhere=values is Values.FILLED).to(value.dtype)
-    if sized.numel() and values is not Values.REPEATED:
+    if values is Values.NEAR:
+        sized = _nudged(sized, generator)
+    elif sized.numel() and values is not Values.REPEATED:
         if sized.is_floating_point() or sized.is_complex():
             sized = _floats(example, sized, values, generator)
         elif values is Values.WILD:
@@ -142,6 +145,14 @@ def _resized(value: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
             places = places + places // old
         value = value.index_select(axis, places % old)
     return value
+
+
+def _nudged(sized: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """By shares of themselves: a zero stays one, and what is positive stays positive."""
+    if not sized.is_floating_point():
+        return sized
+    share = torch.randn(sized.shape, generator=generator, dtype=torch.float64).clamp(-3, 3)
+    return sized * (1 + 0.01 * share).to(dtype=sized.dtype, device=sized.device)
 
 
 def _floats(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.statement import is_compared
+from onnxpert.core.statement import is_decided_by
 from onnxpert.core.types import Asked, Captured, Hit, Severity
 from onnxpert.diagnose.rule import rule
 
@@ -15,7 +15,7 @@ def value_in_text(captured: Captured) -> Iterator[Hit]:
     ## What it does
     Tells of lines that make a text of a tensor's value (`str(n)`, `f"{x.max():.2f}"`), other than in a
     message. Where such a text decides something it is a warning: it is compared with another one, read
-    (`len`, `int`, `hash`), or what a dictionary keeps something under.
+    (`len`, `int`, `hash`, a digest), or what a dictionary keeps something under.
 
     ## Why it matters
     A file has no texts of numbers. That something is looked up by its name (`heads[f"head_{k}"]`) is in
@@ -59,6 +59,6 @@ def value_in_text(captured: Captured) -> Iterator[Hit]:
             yield Hit(
                 "Python makes a text of a tensor's value, and the file has no texts of numbers",
                 at=at,
-                severity=Severity.WARNING if is_compared(at) else None,
+                severity=Severity.WARNING if is_decided_by(at) else None,
                 help="compute with the number itself; nothing to do if the text is only for people",
             )
