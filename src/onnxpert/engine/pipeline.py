@@ -61,7 +61,7 @@ from onnxpert.engine.places import place_named, place_of_difference
 from onnxpert.engine.plan import plan, unwished
 from onnxpert.engine.plugins import gathered
 from onnxpert.engine.precision import converted
-from onnxpert.engine.proof import chance_in, proof
+from onnxpert.engine.proof import chance_in, left_open, proof
 from onnxpert.engine.quantisation import quantised, scheme_of
 from onnxpert.engine.relations import limits
 from onnxpert.engine.repro import reproduce
@@ -197,6 +197,7 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
         if chance is not None and _line(chance.location) not in said:
             _say_once(walk, _FURTHER, chance.location)
             walk.learn(Verified((), nondeterministic=True, randomness=chance))
+        _tell_open_choices(walk, loaded)
         for limit in limits(loaded, walk.lowered) if walk.lowered is not None else ():
             walk.learn(limit)
         return None
@@ -363,10 +364,18 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
             rest = replace(rest, stateful=False)
         place = _place_of(walk, Deed.CHANCE)
     walk.learn(replace(rest, location=place, text=_text(walk)))
+    _tell_open_choices(walk, loaded)
     if not crossed:
         for limit in (*met, *limits(loaded, lowered, verified)):
             walk.learn(limit)
     return None
+
+
+def _tell_open_choices(walk: Walk, loaded: Loaded) -> None:
+    if walk.verified is not None and not walk.verified.left_to_chance:
+        return  # all values were compared, and what explains them is told
+    for choice in left_open(walk, loaded):
+        walk.learn(choice)
 
 
 def _say_once(walk: Walk, rule: str, at: Location | None) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from onnxpert.core.calls import calls
 from onnxpert.core.types import Captured, CaptureFailed, Loaded, Lowered, Randomness, Verified
 from onnxpert.engine.again import may_have_other_sides
 from onnxpert.engine.chance import randomness
 from onnxpert.engine.offers import is_doubtful, pairs
 from onnxpert.engine.walk import Walk
-from onnxpert.verify import verify
+from onnxpert.verify import choices, verify
+
+_CHOOSING = ("eigh", "svd", "sort", "topk", "kthvalue", "median", "mode")
+_UNCALLED = ("UnmadeWeightsError", "ObservingError")
 
 
 def proof(walk: Walk, loaded: Loaded, file: Path) -> Verified:
@@ -52,6 +56,27 @@ def chance_in(walk: Walk) -> Randomness | None:
     found = walk.captured
     seen = found.scouted if isinstance(found, CaptureFailed) else found
     return None if seen is None else randomness(seen, walk.request.randomness == "allow")
+
+
+def left_open(walk: Walk, loaded: Loaded) -> tuple[Verified, ...]:
+    """What a proof would have said of signs and of the order of equals, had there been one."""
+    found = walk.captured
+    seen = found.scouted if isinstance(found, CaptureFailed) else found
+    meant = walk.request.undetermined == "allow" or not walk.request.verify
+    if seen is None or meant or _is_untouched(found) or not _chooses(seen):
+        return ()
+    names = walk.lowered.outputs if walk.lowered is not None else seen.output_names
+    return choices(loaded, names, seed=0)
+
+
+def _is_untouched(found: Captured | CaptureFailed | None) -> bool:
+    """Whether there was a reason not to call the model even once: a call would make its weights."""
+    return isinstance(found, CaptureFailed) and found.attempts[0][1].kind in _UNCALLED
+
+
+def _chooses(captured: Captured) -> bool:
+    called = {str(node.target) for node in calls(captured.root)}
+    return any(word in name for name in called for word in _CHOOSING)
 
 
 def _told_by_few(walk: Walk) -> list[str]:

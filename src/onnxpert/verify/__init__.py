@@ -11,6 +11,7 @@ from onnxpert.targets.target import Array, Target
 
 __all__ = [
     "calibration_feeds",
+    "choices",
     "example_feeds",
     "first_difference",
     "localise",
@@ -20,6 +21,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from onnxpert.core.types import Accuracy, Caught, Divergence
+
+
+def choices(loaded: Loaded, names: Sequence[str], *, seed: int = 0) -> tuple[Verified, ...]:
+    """What torch leaves open at the example of a model of which there is no file to compare, and comes
+    out otherwise in a file: one after the other."""
+    from onnxpert.verify.left_open import choices
+
+    return tuple(choices(loaded, names, seed))
 
 
 def verify(

@@ -31,12 +31,17 @@ _HERE = os.path.dirname(__file__)
 
 class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Makes the choices, and notes which kinds of them came out otherwise than torch's own, and
-    where first; with `digits`, what decides has those, and without `equals`, no other is made."""
+    where first; with `digits`, what decides has those, and without `equals`, no other is made. Of
+    those that came out otherwise, `only` one is made if one is named."""
 
-    def __init__(self, digits: Digits | None = None, equals: bool = True) -> None:
+    def __init__(
+        self, digits: Digits | None = None, equals: bool = True, only: int | None = None
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._digits = digits
         self._equals = equals
+        self._only = only
+        self.others = 0  # that came out otherwise
         self.made: set[Choice] = set()
         self.met = False  # whether there was anything to settle
         self.place: Location | None = None
@@ -60,8 +65,12 @@ class Settling(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.met = True
         kind, settle = known
         chosen = settle(result, *args, **given)
-        if any(not torch.equal(a, b) for a, b in zip(chosen, result, strict=True)):
-            self._note(kind)
+        if not any(not torch.equal(a, b) for a, b in zip(chosen, result, strict=True)):
+            return chosen
+        self.others += 1
+        if self._only is not None and self.others != self._only + 1:
+            return result
+        self._note(kind)
         return chosen
 
     def _note(self, kind: Choice) -> None:
