@@ -1,4 +1,4 @@
-"""What torch leaves open in a model of which there is no proof: asked of the model alone, at its example.
+"""What torch leaves open in a model of which there is no proof: asked of the model alone.
 
 Its draws are the same each time, so that one which chance has a part in can be asked too."""
 
@@ -9,51 +9,73 @@ from typing import Any
 
 import torch
 
-from onnxpert.core.types import Choice, Loaded, Row, Verdict, Verified
+from onnxpert.core.types import Choice, Loaded, Location, Row, Verdict, Verified
 from onnxpert.verify.arrays import to_array
 from onnxpert.verify.compare import compare
 from onnxpert.verify.reference import Output, Reference, RefusedError
 from onnxpert.verify.settling import Settling
+from onnxpert.verify.values import Values, valued
 from onnxpert.verify.wider import widened, widened_leaves
 
 _MOST = 12  # choices that are looked at one by one
 
 
 def choices(loaded: Loaded, names: Sequence[str], seed: int) -> Iterator[Verified]:
-    """The outputs that are others once a choice is made as files make it, choice by choice.
+    """The outputs that are others once a choice is made as files make it, choice by choice: at the
+    example, and of signs at other values too, as in a proof.
 
     Equals that double precision can tell apart are equal by rounding, which a proof would not mind."""
-    leaves = [leaf.value for leaf in loaded.leaves]
+    told = set()
     with Reference(loaded, seed) as reference:
-        try:
-            want = reference.call(leaves)
-            every = Settling()
-            chosen, made = reference.settled(leaves, settling=every)
-            moved = bool(_differing(want, chosen)) and not _differing(want, reference.call(leaves))
-            if not moved:
-                return
-            by_rounding = Choice.ORDER in made and _are_made_equal(loaded, chosen, seed)
-            for only in range(min(every.others, _MOST)):
-                one = Settling(only=only)
-                chosen, made = reference.settled(leaves, settling=one)
-                rows = tuple(
-                    Row("example", _name(names, at), {}, Verdict.FAIL, choices=made)
-                    for at in _differing(want, chosen)
-                )
-                if rows and not (by_rounding and Choice.ORDER in made):
-                    yield Verified(rows, location=one.place)
-        except RefusedError:
-            return
+        for values in (Values.EXAMPLE, Values.SHUFFLED, Values.WILD):
+            generator = torch.Generator().manual_seed(seed)
+            leaves = [_valued(leaf.value, values, generator) for leaf in loaded.leaves]
+            try:
+                found = list(_made(reference, leaves, loaded, seed))
+            except RefusedError:
+                continue
+            for place, made, differing in found:
+                known = values is not Values.EXAMPLE and (place in told or Choice.SIGN not in made)
+                if not known:
+                    told.add(place)
+                    rows = (
+                        Row(values.value, _name(names, at), {}, Verdict.FAIL, choices=made)
+                        for at in differing
+                    )
+                    yield Verified(tuple(rows), location=place)
 
 
-def _are_made_equal(loaded: Loaded, chosen: Sequence[Output], seed: int) -> bool:
+def _made(
+    reference: Reference, leaves: Sequence[Any], loaded: Loaded, seed: int
+) -> Iterator[tuple[Location | None, tuple[Choice, ...], list[int]]]:
+    """Each choice that moves the results: where it is made, of which kind, and which they are."""
+    want = reference.call(leaves)
+    every = Settling()
+    chosen, made = reference.settled(leaves, settling=every)
+    if not _differing(want, chosen) or _differing(want, reference.call(leaves)):
+        return
+    by_rounding = Choice.ORDER in made and _are_made_equal(loaded, leaves, chosen, seed)
+    for only in range(min(every.others, _MOST)):
+        one = Settling(only=only)
+        chosen, made = reference.settled(leaves, settling=one)
+        differing = _differing(want, chosen)
+        if differing and not (by_rounding and Choice.ORDER in made):
+            yield one.place, made, differing
+
+
+def _valued(value: Any, values: Values, generator: torch.Generator) -> Any:
+    return valued(value, value.shape, values, generator) if _is_tensor(value) else value
+
+
+def _are_made_equal(
+    loaded: Loaded, leaves: Sequence[Any], chosen: Sequence[Output], seed: int
+) -> bool:
     wide = widened(loaded, torch.float64)
     if wide is None:
         return False
-    leaves = widened_leaves([leaf.value for leaf in loaded.leaves], torch.float64)
     try:
         with Reference(wide, seed) as reference:
-            exact, _ = reference.settled(leaves)
+            exact, _ = reference.settled(widened_leaves(leaves, torch.float64))
     except RefusedError:
         return False
     pairs = zip(chosen, exact, strict=False)
