@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
-Sizes: TypeAlias = tuple[Any, ...]
+from onnxpert.capture.elementwise import Sizes, named
+
 _PLAIN = (bool, int, float, type(None))
 
 
@@ -31,12 +32,12 @@ class Outcomes:
 
     def key(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any | None:
         """What the outcome depends on; None if on more than the looks of the operands."""
-        if torch.Tag.pointwise not in func.tags or func._schema.is_mutable or kwargs:
+        if torch.Tag.pointwise not in func.tags or _keeps_memory(func) or kwargs:
             return None
         looks: list[Any] = []
         for arg in args:
             if isinstance(arg, torch.Tensor) and _is_its_look(arg):
-                looks.append((arg.dtype, arg.device, _named(arg.shape), _named(arg.stride())))
+                looks.append((arg.dtype, arg.device, named(arg.shape), named(arg.stride())))
             elif type(arg) in _PLAIN:
                 looks.append((type(arg), arg))
             else:
@@ -57,14 +58,14 @@ class Outcomes:
             self._known[key] = _Outcome(tuple(out.shape), out.stride(), out.dtype, out.device)
 
 
+def _keeps_memory(func: Any) -> bool:
+    """Whether it writes to what it is given, or may give that back: `positive`."""
+    return any(argument.alias_info is not None for argument in func._schema.arguments)
+
+
 def _is_its_look(tensor: torch.Tensor) -> bool:
     """Whether sizes and dtype are all that there is to it: a lone number may be known, or give way
     to other dtypes."""
     constant = getattr(tensor, "constant", None)  # a fake tensor's
     plain = tensor.layout is torch.strided and not tensor.is_complex()
     return plain and tensor.dim() > 0 and constant is None
-
-
-def _named(sizes: Sequence[Any]) -> Sizes:
-    """Sizes as what they are equal by: those of a tensor do not hash."""
-    return tuple(one.node.expr if isinstance(one, torch.SymInt) else one for one in sizes)

@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.autocast import Autocast
 from onnxpert.capture.custom import Custom, Mark
+from onnxpert.capture.elementwise import of_elements
 from onnxpert.capture.fake_mode import Fakes
 from onnxpert.capture.fakes import faked
 from onnxpert.capture.index_ranges import settled_comparison
@@ -212,7 +213,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         key = self._outcomes.key(func, args, kwargs)
         out = NotImplemented if key is None else self._outcomes.again(key)
         if out is NotImplemented:
-            out = func(*args, **kwargs)
+            out = NotImplemented if key is None else of_elements(func, args)
+            out = func(*args, **kwargs) if out is NotImplemented else out
             if key is not None:
                 self._outcomes.keep(key, out)
         return out

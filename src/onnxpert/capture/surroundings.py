@@ -22,6 +22,7 @@ from onnxpert.capture.open_sizes.quotients import divided_at_once
 from onnxpert.capture.open_sizes.scanning import scans_in_order
 from onnxpert.capture.open_sizes.truths import truths_as_numbers
 from onnxpert.capture.open_sizes.unplaced import PlacedNumbers
+from onnxpert.capture.open_sizes.whole_quotients import quotients_whole
 from onnxpert.capture.places import guards_with_places
 from onnxpert.capture.plain_kernels import plain_kernels
 from onnxpert.capture.pools import pools_at_once
@@ -99,6 +100,7 @@ def recording(recorder: Recorder, root: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(exporting())
         stack.enter_context(guards_with_places())
         stack.enter_context(quotients_as_they_are())
+        stack.enter_context(quotients_whole())
         stack.enter_context(without_fast_paths())
         stack.enter_context(plain_kernels())
         stack.enter_context(loaded_for_real())
