@@ -244,7 +244,8 @@ class _Proof:
             if replaced or tally.is_enough(len(beside)):
                 break
             rows += self._shown(wish, tally)
-        replaced = replaced or any(map(self._leads_on, rows))
+        # Of a quick model all that is wrong is looked for at once: another file takes longer.
+        replaced = replaced or (slow and any(map(self._leads_on, rows)))
         for wish in () if replaced else self._wishes_elsewhere(character.effort):
             if not self._was_shown(wish, tally):
                 rows += self._shown(wish, tally)
