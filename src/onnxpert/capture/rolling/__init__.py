@@ -19,7 +19,15 @@ from torch import fx
 from onnxpert.capture.alignment import align
 from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, fed, owner
-from onnxpert.capture.guards import about_others, assuming, guards_of, limits, symbols_of
+from onnxpert.capture.guards import (
+    Assumption,
+    about_others,
+    assuming,
+    environment_of,
+    guards_of,
+    limits,
+    symbols_of,
+)
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.reasoning import example_sizes
 from onnxpert.capture.recorder import Recorder, new_fake_mode
@@ -30,6 +38,7 @@ from onnxpert.capture.rolling.replay import Replay
 from onnxpert.capture.rolling.scope import NestingRecorder
 from onnxpert.capture.rolling.ties import Axis, frozen_axes
 from onnxpert.capture.rolling.trace import Element, Trace, UnalikeError
+from onnxpert.capture.rolling.ways import told_ways
 from onnxpert.capture.surroundings import recording
 from onnxpert.core.size_conditions import holds
 from onnxpert.core.types import Captured, DimSpec, Loaded
@@ -128,13 +137,28 @@ def rolled(
             runs = [short(record(resized_to(loaded, sizes, at))) for at in lengths]
             elements = _told_apart(loaded, sizes, record, runs, lengths)
             found = replayed(loaded, runs[-1], elements, sizes)
-            return None if found is None else assuming(found, limits(runs[-1]))
+            if found is None:
+                return None
+            return assuming(found, [*limits(runs[-1]), *_ways(loaded, sizes, lengths, found)])
         except UnalikeError as error:
             logger.debug("not rolled: %s", error)
         # The model does not take another length, or torch cannot follow a turn that has no number.
         except Exception:
             logger.debug("not rolled", exc_info=True)
     return None
+
+
+def _ways(
+    loaded: Loaded, sizes: Sequence[Varying], told: Sequence[Lengths], found: Captured
+) -> Iterator[Assumption]:
+    """How far the model goes the ways that it was told by. Raises UnalikeError if the example goes others."""
+    known = example_sizes(environment_of(found))
+    for condition, frames in told_ways(
+        lambda at: resized_to(loaded, sizes, at), sizes, told, found
+    ):
+        if holds(condition, known) is False:
+            raise UnalikeError("the example goes a way that no length takes which it was told by")
+        yield condition, frames
 
 
 def _told_apart(
