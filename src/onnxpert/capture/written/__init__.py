@@ -106,7 +106,11 @@ def _rewritten(loaded: Loaded, record: Record, new: Mapping[FunctionType, CodeTy
         made.append(Flow(recorder, module or torch.nn.Module()))
         operators = as_python(recorder, made[0].cond, made[0].while_loop)
         homes = [function.__globals__ for function in new]
-        lists, truths, empty = WrittenLists(), WrittenTruths(), open_emptiness(lambda _: True)
+        lists, truths, empty = (
+            WrittenLists(made[0].collected),
+            WrittenTruths(),
+            open_emptiness(lambda _: True),
+        )
         with swapped(new, made[0]), operators, lists, truths, softened(homes), empty:
             yield
 

@@ -32,6 +32,7 @@ from onnxpert.capture.written.lists import numbers_of
 from onnxpert.capture.written.pages import PageRecorder
 from onnxpert.capture.written.sequences import Steps, steps
 from onnxpert.capture.written.slots import FirstTurnError
+from onnxpert.capture.written.texts import OpenText, entry, is_asked_for
 from onnxpert.capture.written.trying import Trying
 from onnxpert.capture.written.tuples import unzipped
 from onnxpert.capture.written.units import Units, Variables
@@ -111,6 +112,9 @@ class Flow:
         if wordings.is_worded(held, place, self.recorder.worded):
             self.assume("KeyError")
             return wordings.entry(held, place, self.recorder.worded, self.chosen)
+        if isinstance(place, OpenText) and isinstance(held, dict):
+            self.assume("KeyError", lambda: self.negated(self.contained(place, held)))
+            return entry(held, place, self.chosen)
         if isinstance(held, torch.Tensor) and isinstance(place, Grown) and place.number:
             return held[place.rows]
         if not choices.is_open(held, place):
@@ -131,7 +135,7 @@ class Flow:
 
     def contained(self, one: Any, held: Any) -> Any:
         """`one in held`."""
-        if not choices.is_asked_for(one, held):
+        if not choices.is_asked_for(one, held) and not is_asked_for(one, held):
             return one in held
         return self.either(*(functools.partial(operator.eq, one, other) for other in held))
 
@@ -160,6 +164,15 @@ class Flow:
             return parts
         held.extend(parts)
         return ()
+
+    def collected(self, parts: Any, least: int = 0) -> list[Any]:
+        """`list(parts)`, of which there are so many at least, or Python raises."""
+        found: list[Any] = self.builtin(list)(parts)
+        if isinstance(found, Grown):
+            sequences.holds_at_least(found.count, least)
+        elif len(found) < least:
+            raise ValueError(f"not enough values to unpack (expected at least {least})")
+        return found
 
     # ---- truth -----------------------------------------------------------------------------
 

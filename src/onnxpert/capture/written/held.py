@@ -22,10 +22,22 @@ LISTS = (list, deque)  # deques are lists that may have a limit
 _OTHERS = (set,)  # containers that are only looked at: they must not change
 
 
+class ByPlace(list[Any]):
+    """A list to functions that ask for one: nothing is held by it, and nothing put into it."""
+
+
+def is_list(value: Any) -> bool:
+    return isinstance(value, LISTS) and not isinstance(value, ByPlace)
+
+
 def is_record(value: Any) -> bool:
     """Whether it is an object of a dataclass, whose fields say all of it."""
     is_plain = dataclasses.is_dataclass(value) and not isinstance(value, type)
     return is_plain and hasattr(value, "__dict__") and not isinstance(value, (dict, *LISTS, tuple))
+
+
+class Open:
+    """What compares with others as a run of the file will find."""
 
 
 class Undefined:
@@ -327,7 +339,7 @@ class Sight:
 
     def seen(self, value: Any) -> Seen:
         value = self._settled(value)
-        known_by_name = isinstance(value, (*LISTS, dict)) or is_record(value)
+        known_by_name = is_list(value) or isinstance(value, dict) or is_record(value)
         if known_by_name and id(value) in self._met:
             return Seen(value, first=self._met[id(value)])
         found = Seen(value, number=len(self._met))
@@ -385,7 +397,7 @@ def same_value(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, SYMBOLS) or isinstance(b, SYMBOLS):
         return type(a) is type(b) and bool(a.node.expr == b.node.expr)
-    if type(a) is not type(b):
+    if type(a) is not type(b) or isinstance(a, Open):
         return False
     try:
         return bool(a == b)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -29,13 +29,19 @@ _TAKERS = (*_CATS, *_STACKS, *_ROWS, *_MAKERS, *_PADS)
 
 
 class WrittenLists(TorchFunctionMode):
-    """While on, lists of unknown length go in and come out."""
+    """While on, lists of unknown length go in and come out; `collected` puts down one that is to come."""
+
+    def __init__(self, collected: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._collected = collected
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         given = kwargs or {}
         first = args[0] if args else given.get("tensors")
+        if isinstance(first, Steps) and func in _TAKERS:
+            first = self._collected(first)
         if isinstance(first, (list, tuple)) and func in _TAKERS:
             whole = _whole(first)
             if whole is not None:

@@ -30,6 +30,7 @@ from onnxpert.capture.written.syntax import (
     placed,
 )
 from onnxpert.capture.written.tries import types_of
+from onnxpert.capture.written.unpacking import Unpacking
 from onnxpert.capture.written.variables import (
     changed_attributes,
     declared_elsewhere,
@@ -94,6 +95,7 @@ def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
     function.decorator_list = []
     Matching(numbers).visit(function)
     Extending(numbers).visit(function)
+    Unpacking(numbers).visit(function)
     Comprehensions(numbers).visit(function)
     Naming(numbers).function(function)
     Flowing(numbers).function(function)

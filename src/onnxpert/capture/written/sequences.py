@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxpert.capture.written.exits import UnwritableError
-from onnxpert.capture.written.held import SYMBOLS, Grown
+from onnxpert.capture.written.held import SYMBOLS, ByPlace, Grown
 from onnxpert.capture.written.pages import same_size
 
 _NO_END = type(None)
 _sym: Any = torch  # whose functions of symbols have no types
 
 
-@dataclass(frozen=True)
-class Steps:
-    """So many things, and the one at a place."""
+class Steps(ByPlace):
+    """So many things, and the one at a place. A list, to functions that ask for one."""
 
-    count: Any
-    item: Callable[[Any], Any]
+    count: Any  # type: ignore[assignment]  # no method, as it is of Python's
+
+    def __init__(self, count: Any, item: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.count = count
+        self.item = item
 
     def __iter__(self) -> Any:
         raise UnwritableError("the items of a sequence are not known")
@@ -37,9 +39,7 @@ class Steps:
             return backwards(self) if is_turned else self._part(place)
         if not isinstance(place, int):
             return self.item(place)
-        if isinstance(self.count, torch.SymInt) and not free_unbacked_symbols(self.count):
-            least = place + 1 if place >= 0 else -place
-            torch._check(self.count >= least)  # type: ignore[no-untyped-call]
+        holds_at_least(self.count, place + 1 if place >= 0 else -place)
         return self.item(self.count + place if place < 0 else place)
 
     def _part(self, place: slice) -> Steps:
@@ -60,6 +60,12 @@ class Steps:
         if end < 0:
             return _sym.sym_max(self.count + end, 0)
         return _sym.sym_min(self.count, end)
+
+
+def holds_at_least(count: Any, least: int) -> None:
+    """Of fewer than so many Python raises."""
+    if isinstance(count, torch.SymInt) and not free_unbacked_symbols(count):
+        torch._check(count >= least)  # type: ignore[no-untyped-call]
 
 
 def steps(over: Any) -> Steps | None:

@@ -25,6 +25,7 @@ from onnxpert.capture.written.held import (
 )
 from onnxpert.capture.written.looks import Look
 from onnxpert.capture.written.pages import PageRecorder
+from onnxpert.capture.written.texts import OpenText, number_of
 from onnxpert.capture.written.tuples import Tuples, column
 
 
@@ -107,6 +108,22 @@ class One(Slot):
         if tensor.dim() != len(self.look.sizes):
             raise UnwritableError("a tensor has another number of axes")
         yield tensor
+
+
+@dataclass
+class Text(Slot):
+    """A text, which is a number on the way."""
+
+    def looks(self) -> Iterator[Look]:
+        yield Look(torch.int64, ())
+
+    def taken(self, recorder: PageRecorder, tensors: Iterator[torch.Tensor]) -> Any:
+        return OpenText(recorder.read(next(tensors)))
+
+    def tensors(self, value: Seen) -> Iterator[torch.Tensor]:
+        given = value.value
+        number = 0 if given is UNDEFINED else number_of(given)
+        yield as_tensor(number, torch.int64)
 
 
 @dataclass

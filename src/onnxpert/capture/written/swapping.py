@@ -27,6 +27,7 @@ from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.recompiling import recompiled
 from onnxpert.capture.written.rewriting import rewritten
 from onnxpert.capture.written.syntax import FLOW, is_choice, is_cutting, is_number, is_search
+from onnxpert.capture.written.unpacking import is_unpacking
 from onnxpert.core.hearing import hearing
 from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Location
@@ -164,5 +165,5 @@ def _any(function: ast.FunctionDef) -> bool:
 
 
 def _decides(part: ast.AST) -> bool:
-    known = (is_choice, is_search, is_number, is_cutting)
+    known = (is_choice, is_search, is_number, is_cutting, is_unpacking)
     return isinstance(part, _DECIDING) or any(one(part) for one in known)

@@ -47,10 +47,10 @@ def is_search(node: ast.AST) -> bool:
 
 
 def is_cutting(node: ast.AST) -> bool:
-    """`x.split(2)` and `torch.chunk(x, 3)`: as many pieces as a size says."""
+    """`x.split(2)`, `torch.chunk(x, 3)`, `x.unbind(1)`: as many pieces as a size says."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    return node.func.attr in ("split", "chunk") and bool(node.args)
+    return node.func.attr in ("split", "chunk", "unbind") and bool(node.args)
 
 
 def is_first(node: ast.Call) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from onnxpert.capture.written.exits import UnwritableError
-from onnxpert.capture.written.held import LISTS, NUMBERS, UNDEFINED, Grown, Seen, same_value
+from onnxpert.capture.written.held import NUMBERS, UNDEFINED, Grown, Seen, is_list, same_value
 from onnxpert.capture.written.looks import Look, look
 from onnxpert.capture.written.pages import same_size, symbols
 from onnxpert.capture.written.slots import (
@@ -22,7 +22,9 @@ from onnxpert.capture.written.slots import (
     One,
     Same,
     Slot,
+    Text,
 )
+from onnxpert.capture.written.texts import TEXTS
 from onnxpert.capture.written.tuples import Tuples, column, kind_of
 
 
@@ -37,8 +39,15 @@ def widened(slot: Slot | None, start: Seen, end: Seen, known: set[Any]) -> Slot:
         return _growing(start, end, known, slot)
     if isinstance(slot, Many):
         return _many(slot, start, end, known)
+    return _of_one(slot, start, end, known)
+
+
+def _of_one(slot: Slot | None, start: Seen, end: Seen, known: set[Any]) -> Slot:
+    """Of what is no container, or of what nothing is known yet."""
     if isinstance(slot, One):
         return _one(slot, start.value, end.value, known)
+    if isinstance(slot, Text):
+        return _of_values(UNDEFINED, end.value, known)
     return _between(start, end, known)
 
 
@@ -65,7 +74,7 @@ def _between(start: Seen, end: Seen, known: set[Any]) -> Slot:
         parts = [_between(x, y, known) for x, y in zip(start.inner, end.inner, strict=True)]
         unchanged = a is b and all(isinstance(part, Same) for part in parts)
         return Same(start) if unchanged else Many(start, parts, a is b)
-    if isinstance(a, LISTS) and isinstance(b, LISTS):
+    if is_list(a) and is_list(b):
         return _growing(start, end, known, None)
     if same_value(a, b):
         if start.keys != end.keys:
@@ -88,6 +97,8 @@ def _of_values(a: Any, b: Any, known: set[Any]) -> Slot:
     plain = [x is UNDEFINED or isinstance(x, (torch.Tensor, *NUMBERS)) for x in (a, b)]
     if all(plain):
         return _one(None, a, b, known)
+    if all(x is UNDEFINED or isinstance(x, TEXTS) for x in (a, b)):
+        return Text()
     if a is not UNDEFINED and b is not UNDEFINED and (a is None or b is None):
         one = _of_values(UNDEFINED, b if a is None else a, known)
         if isinstance(one, One) and one.number is None:
@@ -114,7 +125,7 @@ def _is_alike(a: Seen, b: Seen) -> bool:
 
 def _many(slot: Many, start: Seen, end: Seen, known: set[Any]) -> Slot:
     if end.value is UNDEFINED or not _is_alike(slot.old, end):
-        if isinstance(slot.old.value, LISTS) and isinstance(end.value, LISTS):
+        if is_list(slot.old.value) and is_list(end.value):
             return _growing(start, end, known, None)
         return Lost()
     starts = start.inner
@@ -156,7 +167,7 @@ def _number(values: Sequence[Any]) -> One:
 
 
 def _growing(start: Seen, end: Seen, known: set[Any], slot: Slot | None) -> Slot:
-    if not isinstance(end.value, LISTS):
+    if not is_list(end.value):
         return Lost()
     tuples = kind_of(start, end)
     if tuples is not None:
