@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 from time import perf_counter
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from onnxpert.capture import capture
+from onnxpert.capture.deeds import Deeds
 from onnxpert.core.types import Captured, Deed, Done, Request
 from onnxpert.load import load
 
@@ -80,3 +82,31 @@ def test_a_quiet_model_has_done_nothing() -> None:
     assert (
         done(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3, affine=False), nn.ReLU())[:1]) == ()
     )
+
+
+def memoised(function: Any) -> Any:
+    store: dict[int, Tensor] = {}
+
+    @functools.wraps(function)
+    def inner(self: Any, x: Tensor) -> Tensor:
+        store[len(store)] = function(self, x)  # kept
+        return x
+
+    return inner
+
+
+class Memoised(nn.Module):
+    @memoised
+    def forward(self, x: Tensor) -> Tensor:
+        return x * 2
+
+
+def test_what_a_closure_keeps_is_found_where_it_is_filled_and_not_where_it_begins() -> None:
+    model = nn.Sequential(Memoised())
+    deeds = Deeds(model)
+    with deeds.watching():
+        model(torch.rand(3))
+    (found,) = deeds.done([])
+    assert found.what == "store"
+    assert found.location is not None
+    assert found.location.code.endswith("# kept")

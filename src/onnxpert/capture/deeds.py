@@ -352,7 +352,12 @@ class Deeds:
         for table in held:
             for change in table.changes():
                 at = _written_by(change.owner, change.attribute, "")
-                places = (write_of(file, change.attribute) for file in files)
+                # A line that gives the name something new may do so before anything is called.
+                places = (
+                    write_of(file, change.attribute, filled=filled)
+                    for filled in (True, False)
+                    for file in files
+                )
                 at = at or next((found for found in places if found is not None), None)
                 self.note(Deed.GLOBAL, change.name, at, guessed=True)
             table.restore()

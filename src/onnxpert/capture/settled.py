@@ -19,7 +19,7 @@ from onnxpert.capture.places import user_frames
 from onnxpert.core.source import location
 
 Line: TypeAlias = tuple[str, int]
-_MOST_RUNS = 24
+_MOST_RUNS = 12
 
 _LISTED = FakeTensor.tolist
 _ARRAYS = frozenset({"numpy", "__array__", "tolist"})

@@ -9,6 +9,7 @@ import torch
 import onnxpert
 from onnxpert.capture import capture
 from onnxpert.capture.forking import explorer, runs
+from onnxpert.capture.settled import _MOST_RUNS
 from onnxpert.capture.strategies.recorded import Walker
 from onnxpert.core.types import Captured, CaptureFailed, Loaded, Request
 from onnxpert.load import load
@@ -114,4 +115,4 @@ def test_ways_that_multiply_are_given_up_early(
 
     monkeypatch.setattr(runs.Runs, "_new", counted)
     assert isinstance(capture(load(Request(model.eval(), (x,)))), CaptureFailed)
-    assert len(made) < 16
+    assert len(made) < 16 + _MOST_RUNS  # the latter to see what is in the way by itself
