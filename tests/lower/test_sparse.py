@@ -57,3 +57,24 @@ def test_a_sparse_output_is_refused_where_it_is_made(layout: str) -> None:
     assert "sparse" in found.message
     assert found.location is not None
     assert "self.mix" in found.location.code
+
+
+class Beside(nn.Module):
+    """What no graph has, beside products with a sparse weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("near", _near().to_sparse())
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.sparse.mm(self.near, x) + self.near.to_dense()
+        rows = torch.nested.nested_tensor([y[:1], y[1:]])  # nested
+        return torch.nested.to_padded_tensor(rows, 0.0).sum() + (self.near @ y)
+
+
+def test_beside_what_no_graph_has_they_are_no_finding() -> None:
+    report = onnxpert.diagnose(Beside().eval(), (torch.randn(3, 3),))
+    told = {each.location.line for each in report.findings if each.blocks and each.location}
+    code = {each.location.code for each in report.findings if each.blocks and each.location}
+    assert len(told) == 1, str(report)
+    assert "# nested" in code.pop()

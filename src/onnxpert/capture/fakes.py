@@ -363,7 +363,9 @@ FAKES: dict[Any, Callable[..., Any]] = {
 
 
 def faked(func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
-    """What a call gives; NotImplemented leaves it to torch."""
+    """What a call gives; NotImplemented leaves it to torch, which knows what is made of sparse ones."""
+    if any(isinstance(each, Tensor) and each.layout is not torch.strided for each in args):
+        return NotImplemented
     make = FAKES.get(func)
     out = NotImplemented if make is None else make(*args, **kwargs)
     for general in (written_out, broadcast):

@@ -24,6 +24,12 @@ def storage_if_any(tensor: torch.Tensor) -> int | None:
         return None
 
 
+def own_place(tensor: torch.Tensor) -> int:
+    """Equal for tensors that share memory; one without any, which nothing is a view of, has its own."""
+    found = storage_if_any(tensor)
+    return ~id(tensor) if found is None else found
+
+
 def written(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:
     """What a call of `target` writes to, by its schema; of a list, each item."""
     schema = getattr(target, "_schema", None)

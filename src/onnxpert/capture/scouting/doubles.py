@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.scouting.knowing import Knowing
-from onnxpert.capture.scouting.witness import densely, is_odd
+from onnxpert.capture.scouting.witness import SPARSE, densely, is_odd
 from onnxpert.capture.unwritten import tensors
 from onnxpert.core.types import GraphInput, InputKind
 
@@ -55,7 +55,9 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
                 self._environment.learn(size, known)
 
     def _lift(self, real: torch.Tensor) -> torch.Tensor:
-        outside = is_odd(real) or (self._left and id(real) not in self._names)
+        weight = id(real) in self._names
+        odd = is_odd(real) and not (weight and real.layout in SPARSE)
+        outside = odd or (self._left and not weight)
         if id(real) in self._fakes or not (outside or id(real) in self._stood_in):
             return super()._lift(real)
         fake = self._standing_for(real, self._sizes(densely(real)))

@@ -42,7 +42,13 @@ from onnxpert.capture.scouting.stumbling import (
     stumbled,
     symbols_at,
 )
-from onnxpert.capture.scouting.witness import LEAVES, Witness, is_odd, oddity
+from onnxpert.capture.scouting.witness import (
+    LEAVES,
+    SPARSE,
+    Witness,
+    is_odd,
+    oddity,
+)
 from onnxpert.capture.stretching import numbers_left_out, ways
 from onnxpert.capture.uncaught import UncatchableError, itself
 from onnxpert.capture.unwritten import tensors
@@ -200,8 +206,10 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
         self.blockers.append(found)
 
     def _lift(self, real: torch.Tensor) -> torch.Tensor:
-        # One that came of a call that was told of is told already.
-        if is_odd(real) and id(real) not in self._fakes and id(real) not in self._stood_in:
+        # One that came of a call that was told of is told already, and a weight is in the file.
+        known = real.layout in SPARSE and id(real) in self._names
+        known = known or id(real) in self._fakes or id(real) in self._stood_in
+        if is_odd(real) and not known:
             self.block(Asked.CALL, f"a {oddity(real)} tensor is used")
         return super()._lift(real)
 
@@ -247,8 +255,8 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
                 real = self._run(func, args, kwargs, error)
             return self.stand_in(real)
         mixed = self._wanted > wanted and all(id(each) in self._real for each in tensors(args))
-        if mixed or any(is_odd(each) for each in tensors(out)):
-            # Made of a number here and of a symbol there, it may be anything; of a sparse one a
+        if mixed or any(is_odd(each) and each.layout not in SPARSE for each in tensors(out)):
+            # Made of a number here and of a symbol there, it may be anything; of a nested one a
             # graph has nothing.
             self.take_back(mark)
             return self.stand_in(self._run(func, args, kwargs, RuntimeError(str(func))))

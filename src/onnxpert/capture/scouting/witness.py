@@ -37,6 +37,10 @@ LEAVES = frozenset(
      "__dlpack__"}
 )  # fmt: skip
 
+SPARSE = frozenset(
+    {torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc}
+)
+
 
 class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Does each call, and has the scout write it down."""
@@ -75,10 +79,11 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         # Before the call, which may write to what it is given.
         given = pytree.tree_map(self._shadow, (tuple(args), kwargs))
         out = func(*args, **kwargs)
+        of_weights = any(map(is_sparse_stand_in, pytree.tree_leaves(given)))
         odd = next(filter(is_odd, pytree.tree_leaves(out)), None)
-        if odd is not None:
+        if odd is not None and not of_weights:
             self._scout.block(Asked.CALL, f"a {oddity(odd)} tensor is made")
-        elif not any(is_odd(value) for value in pytree.tree_leaves((args, kwargs))):
+        elif of_weights or not any(map(is_odd, pytree.tree_leaves((args, kwargs)))):
             self._write(func, types, given, out)
         return out
 
@@ -130,6 +135,11 @@ def is_odd(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and (
         value.is_nested or value.layout is not torch.strided
     )
+
+
+def is_sparse_stand_in(value: Any) -> bool:
+    """What stands for a sparse weight, which a file holds, or for what is made of one."""
+    return isinstance(value, FakeTensor) and is_odd(value)
 
 
 def oddity(value: torch.Tensor) -> str:
