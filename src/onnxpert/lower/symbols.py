@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Size: TypeAlias = Any  # int | torch.SymInt
 Expr: TypeAlias = Any  # sympy.Expr
+_MOST_TERMS = 30
 
 
 def expression(value: Any) -> Expr:
@@ -52,8 +53,16 @@ def is_of_data(size: Size) -> bool:
 
 
 def may_be_negative(place: Size) -> bool:
-    """Of a number that only the data know; a place that sizes make is where the example has it."""
-    return is_of_data(place) and not statically_known_true(place >= 0)
+    """Of a number that only the data know; a place that sizes make is where the example has it. What is
+    long may be: torch would think about it for long, and to be told costs the file one node."""
+    if not is_of_data(place):
+        return False
+    return _is_long(place.node.expr) or not statically_known_true(place >= 0)
+
+
+@functools.lru_cache(4096)
+def _is_long(expr: Expr) -> bool:
+    return any(count > _MOST_TERMS for count, _ in enumerate(sympy.preorder_traversal(expr)))
 
 
 def is_negative(place: Size) -> bool:
