@@ -20,7 +20,7 @@ _sym: Any = torch  # whose functions of symbols have no types
 class Steps(ByPlace):
     """So many things, and the one at a place. A list, to functions that ask for one."""
 
-    count: Any  # type: ignore[assignment]  # no method, as it is of Python's
+    count: Any  # no method, as it is of Python's
 
     def __init__(self, count: Any, item: Callable[[Any], Any]) -> None:
         super().__init__()

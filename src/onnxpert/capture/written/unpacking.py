@@ -49,7 +49,7 @@ class Unpacking(ast.NodeTransformer):
             _collected(one.value) if isinstance(one, ast.Starred) else ast.List([one], ast.Load())
             for one in node.elts
         ]
-        whole = parts[0]
+        whole: ast.expr = parts[0]
         for part in parts[1:]:
             whole = ast.BinOp(whole, ast.Add(), part)
         return ast.fix_missing_locations(ast.copy_location(whole, node))
