@@ -46,7 +46,25 @@ class StarsTogether(nn.Module):
         return torch.cat([*rest, first], 1)
 
 
-@pytest.mark.parametrize("kind", [Turned, FirstAndRest, RestAndLast, Rotated, StarsTogether])
+class ByTwos(nn.Module):
+    """A list takes the name of another in each turn, and its own is there anew in the next."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = list(x.unbind(1))
+        while len(rows) > 1:
+            fewer = []
+            for i in range(0, len(rows) - 1, 2):
+                fewer.append(torch.tanh(rows[i] + 2 * rows[i + 1]))  # noqa: PERF401
+            if len(rows) % 2:
+                fewer.append(rows[-1])
+            rows = fewer
+        return rows[0]
+
+
+_KINDS = [Turned, FirstAndRest, RestAndLast, Rotated, StarsTogether, ByTwos]
+
+
+@pytest.mark.parametrize("kind", _KINDS)
 def test_it_is_right_at_every_size(kind: Callable[[], nn.Module], tmp_path: Path) -> None:
     torch.manual_seed(0)
     model, path = kind().eval(), tmp_path / "m.onnx"

@@ -17,7 +17,7 @@ from onnxpert.capture.places import user_frames
 from onnxpert.capture.rolling.scope import written_stores
 from onnxpert.capture.state import restore, snapshot
 from onnxpert.capture.written.exits import UnwritableError
-from onnxpert.capture.written.held import Seen, Sight
+from onnxpert.capture.written.held import UNDEFINED, Seen, Sight
 from onnxpert.capture.written.looks import Look
 from onnxpert.capture.written.pages import (
     Page,
@@ -59,6 +59,13 @@ class Variables:
 
     def seen(self, settled: Callable[[Any], Any] = lambda value: value) -> list[Seen]:
         return list(map(Sight(settled).seen, self.get()))
+
+    def seen_after(self, begun: Sequence[Any]) -> list[Seen]:
+        """Of two names of one list, that which a turn began without is the second."""
+        sight, values = Sight(), list(self.get())
+        order = sorted(range(len(values)), key=lambda place: begun[place] is UNDEFINED)
+        seen = {place: sight.seen(values[place]) for place in order}
+        return [seen[place] for place in range(len(values))]
 
     def settle(self, settled: Callable[[Any], Any]) -> list[Any]:
         """Makes each what it is known to be."""
@@ -233,9 +240,10 @@ class Units:
             tensors = [look.made(recorder) for slot in slots for look in slot.looks()]
             places += [recorder.formal("carried", tensor) for tensor in tensors]
             given = iter(tensors)
-            variables.set([slot.taken(recorder, given) for slot in slots])
+            begun = [slot.taken(recorder, given) for slot in slots]
+            variables.set(begun)
             again = turn()
-            end = variables.seen()
+            end = variables.seen_after(begun)
         if not names.spent.keys().isdisjoint(map(storage, page.others)):
             raise UnwritableError("a turn writes a tensor that the next one reads as it was")
         return _Turn(page, places, again, end, written_in(page), known, names)

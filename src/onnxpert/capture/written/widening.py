@@ -69,7 +69,8 @@ def _between(start: Seen, end: Seen, known: set[Any]) -> Slot:
     start.made = None
     a, b = start.value, end.value
     if start.first is not None or end.first is not None:
-        return _again(start, end)
+        # What a turn begins without need not go by that name in the next.
+        return Lost() if start.value is UNDEFINED else _again(start, end)
     if start.inner is not None and end.inner is not None and _is_alike(start, end):
         parts = [_between(x, y, known) for x, y in zip(start.inner, end.inner, strict=True)]
         unchanged = a is b and all(isinstance(part, Same) for part in parts)
