@@ -69,7 +69,8 @@ def _inwards(shape: Sizes, strides: Sizes) -> list[int] | None:
         left.remove(axis)
         found.insert(0, axis)
         size, stride = sympy.sympify(shape[axis]), sympy.sympify(strides[axis])
-        steps = {stride * size, stride * Max(1, size)}  # torch says it either way
+        # torch says it either way
+        steps = {stride * size, stride * Max(1, size)}  # type: ignore[no-untyped-call]
     return found
 
 
