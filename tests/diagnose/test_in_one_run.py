@@ -181,3 +181,46 @@ class TakesAll(nn.Module):
 def test_an_input_that_goes_by_another_name_is_not_said_to_be_unread() -> None:
     report = onnxpert.diagnose(TakesAll().eval(), (torch.ones(3),), kwargs={"scale": torch.ones(3)})
     assert "INP114" not in {one.rule for one in report.findings}
+
+
+class SumsDoubles(nn.Module):
+    """Sparse to torch, dense to a recording until somebody asks for what only sparse ones have."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, bytes]:
+        places = x.nonzero().T
+        found = torch.sparse_coo_tensor(
+            places, x[places[0], places[1]], x.shape
+        ).coalesce()  # first
+        dense = found.to_dense()
+        y = dense * 2 if dense.sum() > 0 else dense
+        rows = y.to_sparse_csr().crow_indices()  # second
+        return y, rows, x.numpy().tobytes()  # third
+
+
+def test_what_asks_for_a_sparse_tensor_hides_nothing_behind_it() -> None:
+    report = onnxpert.diagnose(SumsDoubles().eval(), (torch.eye(3),))
+    lines, start = inspect.getsourcelines(SumsDoubles)
+    wanted = {start + at for at, line in enumerate(lines) if "  # " in line}
+    found = {one.location.line for one in report.findings if one.location and one.blocks}
+    assert wanted == found
+
+
+class Ring(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = torch.zeros(4, 3)
+        self.place = 0
+        self.gain = nn.Parameter(torch.ones(3))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        self.gain.data.mul_(0.99)
+        self.rows[self.place % 4] = x[0]
+        self.place += 1
+        y = x * self.gain
+        return (y.clamp(max=3.0) if y.max() > 3 else y), self.rows.mean(0)
+
+
+def test_a_write_that_nobody_sees_in_the_graph_is_not_the_same_every_time() -> None:
+    report = onnxpert.diagnose(Ring().eval(), (torch.rand(3, 3),))
+    (told,) = [one for one in report.findings if "rows" in one.message]
+    assert told.severity == "error"

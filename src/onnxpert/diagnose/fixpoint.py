@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onnxpert.core.storages import storage
+from onnxpert.core.flatten import is_tensor
+from onnxpert.core.storages import storage_if_any
 from onnxpert.core.types import Captured, InputKind
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _shortens_what_it_looks_up(captured: Captured, index: int) -> bool:
 
     aten = torch.ops.aten
     placeholder = [node for node in captured.root.graph.nodes if node.op == "placeholder"][index]
-    memory = storage(placeholder.meta["val"])
+    memory = storage_if_any(placeholder.meta["val"])
     shortened: Any = None  # the rows that were, last
     for node in captured.root.graph.nodes:
         if not any(_is_in(each, memory) for each in node.all_input_nodes):
@@ -59,13 +60,17 @@ def _shortens_what_it_looks_up(captured: Captured, index: int) -> bool:
     return shortened is not None
 
 
-def _is_in(node: fx.Node, memory: int) -> bool:
+def _is_in(node: fx.Node, memory: int | None) -> bool:
     value: Any = node.meta.get("val")
-    return hasattr(value, "untyped_storage") and storage(value) == memory
+    return memory is not None and is_tensor(value) and storage_if_any(value) == memory
 
 
 class _UserInputError(Exception):
     """What is written depends on what the user gives."""
+
+
+class _UnseenWriteError(Exception):
+    """The graph ends before that, or the write is none of a call's."""
 
 
 def _has_values(tensor: torch.Tensor | None) -> bool:
@@ -83,13 +88,18 @@ def _after(
     for position, node in enumerate(placeholders):
         if position in held:
             values[node] = held[position]
+    is_written = False
     for node in written.nodes:
         if node.op != "call_function":
             continue
+        may_write = _may_write(node, placeholders[index])
         if all(each in values for each in node.all_input_nodes):
             values[node] = _run(node, values)
-        elif _may_write(node, placeholders[index]):
+            is_written |= may_write
+        elif may_write:
             raise _UserInputError
+    if not is_written:
+        raise _UnseenWriteError
     return held
 
 
@@ -104,5 +114,5 @@ def _may_write(node: fx.Node, owner: fx.Node) -> bool:
     schema = getattr(node.target, "_schema", None)
     if schema is None or not schema.is_mutable:
         return False
-    memory = storage(owner.meta["val"])
+    memory = storage_if_any(owner.meta["val"])
     return any(_is_in(each, memory) for each in node.all_input_nodes)

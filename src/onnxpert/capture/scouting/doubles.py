@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.scouting.knowing import Knowing
-from onnxpert.capture.scouting.witness import SPARSE, densely, is_odd
+from onnxpert.capture.scouting.witness import SPARSE, densely, is_odd, sparsely
 from onnxpert.capture.unwritten import tensors
 from onnxpert.core.types import GraphInput, InputKind
 
@@ -133,13 +133,16 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
 
     def _really(self, func: Any, args: Any, kwargs: Any) -> Any:
         """A call on the example's values; dense where torch did not notice that they were sparse,
-        since what stands in for them is dense (`.to_dense()`)."""
+        since what stands in for them is dense (`.to_dense()`), and sparse where a recording made them
+        dense as they were made (`.coalesce()`)."""
         given, named = self.reals((args, kwargs))
         with _disable_current_modes():
             try:
                 return func(*given, **named)
-            except (NotImplementedError, RuntimeError):
-                if not any(is_odd(each) for each in tensors((given, named))):
+            except (NotImplementedError, RuntimeError) as error:
+                odd = any(is_odd(each) for each in tensors((given, named)))
+                if not odd and "sparse" not in f"{func} {error}":
                     raise
-                given, named = pytree.tree_map_only(torch.Tensor, densely, (given, named))
+                look = densely if odd else sparsely
+                given, named = pytree.tree_map_only(torch.Tensor, look, (given, named))
                 return func(*given, **named)

@@ -155,3 +155,8 @@ def densely(real: torch.Tensor) -> torch.Tensor:
         return real
     with _disable_current_modes():
         return real.to_padded_tensor(0.0) if real.is_nested else real.to_dense()
+
+
+def sparsely(real: torch.Tensor) -> torch.Tensor:
+    """A tensor as `sparse_coo_tensor` gives it."""
+    return real if is_odd(real) or not real.dim() else real.to_sparse()

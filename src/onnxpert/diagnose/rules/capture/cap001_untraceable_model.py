@@ -93,7 +93,7 @@ _KNOWN = (
         "leave the loss and its backward() out of forward",
     ),
     (
-        r"nested",
+        r"[nN]ested",
         "forward makes a nested tensor, and ONNX has none",
         "pad to one tensor (torch.nn.utils.rnn.pad_sequence) and mask what was added",
     ),
