@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from onnxpert.core.outside import called_outside
 from onnxpert.core.types import Asked, Blocker, CaptureFailed, Hit, Severity
 from onnxpert.diagnose.causes import blockers, said
 from onnxpert.diagnose.rule import rule
@@ -119,6 +120,12 @@ def _words(blocker: Blocker) -> tuple[str, str]:
         return (
             f"forward raises while it is traced: {said(blocker)}",
             "ask for it only where no model is captured: `if not torch.compiler.is_compiling() and ...`",
+        )
+    outside = called_outside(blocker.location)
+    if outside is not None:
+        return (
+            f"`{outside}` computes with a tensor's values outside of the graph: {said(blocker)}",
+            "write it with operators of torch's, or call it before the model and give it the result",
         )
     return (
         f"the model cannot be traced: {said(blocker)}",

@@ -95,7 +95,7 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
             if blocker.location is not None and refuses(blocker.location):
                 continue  # a check, which is told as one
             yield Hit(
-                "Python branches on the value of a tensor: an If of the file, where each side can be followed",
+                "Python branches on the value of a tensor: an If of the file, if each of its sides can be followed",
                 at=blocker.location,
                 severity=Severity.INFO,
                 help="see to the errors; what this leads to is then in the file, or said here",
