@@ -10,7 +10,6 @@ import pytest
 import torch
 
 import onnxpert
-from onnxpert.capture.rolling import blocks
 from onnxpert.capture.strategies import recorded
 
 BLOCK = 4
@@ -157,37 +156,3 @@ def test_inputs_that_are_as_long_as_each_other(model: torch.nn.Module, tmp_path:
         fed = {name: value.numpy() for name, value in zip(("x", "mask"), given, strict=True)}
         (got,) = session.run(None, fed)
         torch.testing.assert_close(model(*given), torch.from_numpy(got))
-
-
-class Framed(torch.nn.Module):
-    """One frame is all that is left of what is not long enough to be mirrored."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.down = torch.nn.ModuleList(torch.nn.Conv1d(2, 2, 2 * n, n) for n in (3, 2))
-        self.up = torch.nn.ConvTranspose1d(2, 2, 2, 2)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        for layer in self.down:
-            missing = -x.shape[-1] % layer.stride[0] + layer.stride[0]
-            mode = "reflect" if x.shape[-1] > missing else "constant"
-            x = torch.nn.functional.pad(x, (missing - missing // 2, missing // 2), mode)
-            x = layer(x)
-        return self.up(x)
-
-
-def test_one_block_on_a_side_that_the_example_does_not_take_is_no_number_of_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked: list[Any] = []
-    monkeypatch.setattr(blocks, "_recorded", lambda *given: looked.append(given))
-    model, path = Framed().eval(), tmp_path / "m.onnx"
-    shapes = ({0: "batch", 2: "samples"},)
-    onnxpert.export(model, (torch.rand(2, 2, 60),), path, dynamic_shapes=shapes)
-    assert not looked
-    session = onnxruntime.InferenceSession(path)
-    for samples in (2, 3, 7, 61, 200):
-        x = torch.rand(3, 2, samples)
-        torch.testing.assert_close(
-            torch.from_numpy(session.run(None, {"x": x.numpy()})[0]), model(x).detach()
-        )

@@ -24,7 +24,6 @@ from onnxpert.capture.guards import environment_of, line_of
 from onnxpert.capture.reasoning import example_sizes, has_quotient
 from onnxpert.capture.rolling import Record, elements_of, frozen, replayed, short
 from onnxpert.capture.rolling.trace import UnalikeError
-from onnxpert.core.size_conditions import holds
 from onnxpert.core.statement import begins_loop
 from onnxpert.core.types import Captured, DimSpec, Loaded, Location
 
@@ -136,8 +135,6 @@ def _blocks(captured: Captured) -> Blocks | None:
         environment.replace(guard.expr.lhs)
         for guard in environment.guards
         if holds_number(guard.expr) and guard.expr.free_symbols <= known.keys()
-        # What does not hold there is assumed on the other side of a branch.
-        if holds(guard.expr, known) is not False
     }
     count = next((one for one in counts if _decides(one, counts)), None)
     if count is None or len(count.free_symbols) != 1:
