@@ -14,27 +14,23 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxpert.capture import strategies
-from onnxpert.capture.acceptable import accepted
-from onnxpert.capture.culprits import with_lines
 from onnxpert.capture.devices import at_home
-from onnxpert.capture.evaluation import with_lasting_chance
-from onnxpert.capture.first_call import after_first_call
+from onnxpert.capture.examples.acceptable import accepted
+from onnxpert.capture.examples.growing import grown
+from onnxpert.capture.examples.levelling import levelled
+from onnxpert.capture.examples.remedies import working_casts, working_sizes
 from onnxpert.capture.flat import Flat, fed_copies, owner
-from onnxpert.capture.growing import grown
 from onnxpert.capture.identities import own_identities
 from onnxpert.capture.kinds import own_types
-from onnxpert.capture.levelling import levelled
-from onnxpert.capture.one_time import one_time
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
 from onnxpert.capture.open_sizes.reach import reached
 from onnxpert.capture.quantised.box import UnreadQuantisedError
 from onnxpert.capture.quantised.training import ObservingError
-from onnxpert.capture.remedies import working_casts, working_sizes
 from onnxpert.capture.scouting.clearing import Sorted, sort_out
 from onnxpert.capture.scouting.refusing import with_refusals
 from onnxpert.capture.scouting.stumbling import is_at
 from onnxpert.capture.scouting.survey import scout
-from onnxpert.capture.sightings import unmet, with_sightings
+from onnxpert.capture.scripting.unscripted import scripts_as_python
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import Strategy
 from onnxpert.capture.substitution import (
@@ -46,8 +42,12 @@ from onnxpert.capture.substitution import (
     substituted,
     trains,
 )
+from onnxpert.capture.surrounding.one_time import one_time
 from onnxpert.capture.translating import translated
-from onnxpert.capture.unscripted import scripts_as_python
+from onnxpert.capture.watching.culprits import with_lines
+from onnxpert.capture.watching.evaluation import with_lasting_chance
+from onnxpert.capture.watching.first_call import after_first_call
+from onnxpert.capture.watching.sightings import unmet, with_sightings
 from onnxpert.core.collect import collect
 from onnxpert.core.observers import observing
 from onnxpert.core.source import location, of_exception, parse_trace

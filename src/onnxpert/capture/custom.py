@@ -13,7 +13,7 @@ import torch
 from torch import fx
 from torch.utils._python_dispatch import _disable_current_modes
 
-from onnxpert.capture.learning import UnlearnableError, learned
+from onnxpert.capture.faking.learning import UnlearnableError, learned
 from onnxpert.capture.unwritten import tensors
 from onnxpert.core.bodies import FunctionCall, is_mutable, python_body, qualified
 from onnxpert.core.source import of_exception

@@ -17,11 +17,11 @@ from torch.fx.experimental.symbolic_shapes import (
     constrain_range,
 )
 
+from onnxpert.capture.examples.inputs import traced_example
 from onnxpert.capture.flat import fed
-from onnxpert.capture.inputs import traced_example
 from onnxpert.capture.reasoning import Frugal
 from onnxpert.capture.recorder import Recorder
-from onnxpert.capture.subclasses import wear
+from onnxpert.capture.surrounding.subclasses import wear
 from onnxpert.core.belongings import loose_tensors, plain_tensors
 from onnxpert.core.dress import undressed
 from onnxpert.core.types import DimSpec, GraphInput, InputKind, InputLeaf, Loaded

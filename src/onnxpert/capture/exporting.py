@@ -12,16 +12,16 @@ from typing import Any
 import torch
 from torch.export import Dim, ExportedProgram
 
-from onnxpert.capture.deeds import Deeds
+from onnxpert.capture.examples.inputs import traced_example
 from onnxpert.capture.flat import Flat, fed, fed_copies, owner
-from onnxpert.capture.inputs import traced_example
 from onnxpert.capture.open_sizes.long_sums import sums_kept_short
 from onnxpert.capture.places import guards_with_places
 from onnxpert.capture.program import captured
-from onnxpert.capture.reads import is_read, numbers_at
 from onnxpert.capture.reasoning import frugally
 from onnxpert.capture.state import untouched
 from onnxpert.capture.uncaught import catches, uncatchable
+from onnxpert.capture.watching.deeds import Deeds
+from onnxpert.capture.watching.reads import is_read, numbers_at
 from onnxpert.core.fast_paths import without_fast_paths
 from onnxpert.core.source import of_meta
 from onnxpert.core.types import Captured, DimSpec, InputLeaf, Loaded, replace

@@ -20,19 +20,19 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxpert.capture.autocast import Autocast
 from onnxpert.capture.custom import Custom, Mark
-from onnxpert.capture.elementwise import of_elements
-from onnxpert.capture.fake_mode import Fakes
-from onnxpert.capture.fakes import faked
-from onnxpert.capture.index_ranges import settled_comparison
+from onnxpert.capture.faking.elementwise import of_elements
+from onnxpert.capture.faking.fake_mode import Fakes
+from onnxpert.capture.faking.fakes import faked
+from onnxpert.capture.faking.index_ranges import settled_comparison
+from onnxpert.capture.faking.outcomes import Outcomes
+from onnxpert.capture.faking.uniform import Uniform
 from onnxpert.capture.inner import bodies
 from onnxpert.capture.open_sizes.derived import with_own_sizes
 from onnxpert.capture.open_sizes.lone import forget_lone, note_lone
 from onnxpert.capture.open_sizes.packed import known_number
-from onnxpert.capture.outcomes import Outcomes
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.quantised.calls import Quantisation
 from onnxpert.capture.reasoning import Frugal
-from onnxpert.capture.uniform import Uniform
 from onnxpert.core import deadline
 from onnxpert.core.bodies import is_custom
 from onnxpert.core.keepsakes import keep

@@ -14,7 +14,7 @@ import torch
 from torch.nn.parameter import UninitializedBuffer, is_lazy
 
 from onnxpert.capture.devices import at_home
-from onnxpert.capture.rehearsal import takes
+from onnxpert.capture.examples.rehearsal import takes
 from onnxpert.capture.strategies.gradient import differentiates
 from onnxpert.core.observers import observing
 from onnxpert.core.types import Captured, CaptureFailed, InputLeaf, Loaded, replace

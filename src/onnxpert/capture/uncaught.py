@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
-from onnxpert.capture.catching import caught_at
 from onnxpert.capture.forking.runs import is_beyond_torch
-from onnxpert.capture.speech import users_speak_of
+from onnxpert.capture.surrounding.catching import caught_at
+from onnxpert.capture.watching.speech import users_speak_of
 from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Loaded
 

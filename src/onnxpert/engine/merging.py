@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from onnxpert.capture.faking.unlooked import takes_for_granted
 from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.state import untouched
-from onnxpert.capture.unlooked import takes_for_granted
 from onnxpert.core.trust import nothing_on_trust
 from onnxpert.core.types import (
     Boundary,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from onnxpert.capture.unlooked import takes_for_granted
+from onnxpert.capture.faking.unlooked import takes_for_granted
 from onnxpert.core.types import Captured, Loaded, Lowered, Symbol, Tied, Verified, replace
 from onnxpert.diagnose import catalogue as rules
 from onnxpert.engine.merging import resized

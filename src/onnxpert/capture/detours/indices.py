@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from onnxpert.capture.catching import ask
 from onnxpert.capture.detour import Call, detour
 from onnxpert.capture.open_sizes.cutting import is_settled_by
+from onnxpert.capture.surrounding.catching import ask
 
 aten = torch.ops.aten
 Tensor = torch.Tensor

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from onnxpert.capture.catching import ask
 from onnxpert.capture.detour import Call, detour
+from onnxpert.capture.surrounding.catching import ask
 
 
 @detour(torch.vander, torch.linalg.vander)

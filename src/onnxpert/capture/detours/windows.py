@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from onnxpert.capture.catching import ask
 from onnxpert.capture.detour import Call, detour
 from onnxpert.capture.reasoning import expression
+from onnxpert.capture.surrounding.catching import ask
 
 Tensor = torch.Tensor
 

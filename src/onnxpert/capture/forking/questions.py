@@ -26,7 +26,7 @@ from torch.fx.experimental.symbolic_shapes import (
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from onnxpert.capture import recorder
-from onnxpert.capture.fake_mode import Fakes
+from onnxpert.capture.faking.fake_mode import Fakes
 from onnxpert.capture.forking import truths
 from onnxpert.capture.forking.continuation import in_a_loop, in_while
 from onnxpert.capture.forking.scripted import is_reading

@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import FrameType
 from typing import Any
 
-from onnxpert.capture.torchscript import Reading
+from onnxpert.capture.scripting.torchscript import Reading
 
 _READER = Reading.node.__code__
 _ENDLESS = 2**63 - 1  # the turns that TorchScript gives a `while`

@@ -13,8 +13,8 @@ import sympy
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
+from onnxpert.capture.examples.inputs import traced_example
 from onnxpert.capture.flat import fed
-from onnxpert.capture.inputs import traced_example
 from onnxpert.core.size_conditions import holding, holds
 from onnxpert.core.types import DimSpec, InputLeaf, Loaded
 

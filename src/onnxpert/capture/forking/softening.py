@@ -14,8 +14,8 @@ from unittest.mock import patch
 
 import torch
 
-from onnxpert.capture.catching import ask
 from onnxpert.capture.kinds import own_type
+from onnxpert.capture.surrounding.catching import ask
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 

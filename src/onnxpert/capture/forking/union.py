@@ -11,9 +11,9 @@ from onnxpert.capture.forking.paths import Fork, Item, Loop, Part
 from onnxpert.capture.forking.runs import Run
 from onnxpert.capture.forking.weaving import Loom, Scope
 from onnxpert.capture.guards import guards_of
-from onnxpert.capture.reads import conditions_at
 from onnxpert.capture.reasoning import example_sizes
 from onnxpert.capture.recorder import Recorder, new_fake_mode
+from onnxpert.capture.watching.reads import conditions_at
 from onnxpert.core.source import asked_within, location
 from onnxpert.core.types import Branch, Captured, Done, Loaded, Precondition, Read, replace
 

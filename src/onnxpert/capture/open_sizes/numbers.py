@@ -23,12 +23,12 @@ import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils._sympy.functions import FloorDiv
 
-from onnxpert.capture.messages import told
 from onnxpert.capture.open_sizes.arrays import Arrays
 from onnxpert.capture.open_sizes.divisors import common_divisor, common_multiple
 from onnxpert.capture.open_sizes.nothing import correction
 from onnxpert.capture.open_sizes.reach import running
 from onnxpert.capture.reasoning import Frugal, is_otherwise_when_small
+from onnxpert.capture.surrounding.messages import told
 from onnxpert.core.source import Owner, ownership
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)

@@ -16,7 +16,6 @@ import sympy
 import torch
 from torch import fx
 
-from onnxpert.capture.alignment import align
 from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.guards import (
@@ -31,6 +30,7 @@ from onnxpert.capture.guards import (
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.reasoning import example_sizes
 from onnxpert.capture.recorder import Recorder, new_fake_mode
+from onnxpert.capture.rolling.alignment import align
 from onnxpert.capture.rolling.fit import Doubt, Lengths, generalise
 from onnxpert.capture.rolling.fold import fold
 from onnxpert.capture.rolling.prune import prune
@@ -39,7 +39,7 @@ from onnxpert.capture.rolling.scope import NestingRecorder
 from onnxpert.capture.rolling.ties import Axis, frozen_axes
 from onnxpert.capture.rolling.trace import Element, Trace, UnalikeError
 from onnxpert.capture.rolling.ways import told_ways
-from onnxpert.capture.surroundings import recording
+from onnxpert.capture.surrounding.surroundings import recording
 from onnxpert.core.size_conditions import holds
 from onnxpert.core.types import Captured, DimSpec, Loaded
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from torch import fx
 
-from onnxpert.capture.alignment import Structure, Turns
+from onnxpert.capture.rolling.alignment import Structure, Turns
 from onnxpert.capture.rolling.trace import Element, Leaf, Ref, Trace, UnalikeError, broken
 
 

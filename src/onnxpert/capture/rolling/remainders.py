@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import fx
 
-from onnxpert.capture.alignment import Structure, Turns, align
 from onnxpert.capture.flat import fed
 from onnxpert.capture.reasoning import Frugal
 from onnxpert.capture.rolling import Record, Varying, groupings, replayed, resized_to, short
+from onnxpert.capture.rolling.alignment import Structure, Turns, align
 from onnxpert.capture.rolling.fit import generalise
 from onnxpert.capture.rolling.fold import fold
 from onnxpert.capture.rolling.ties import Axis

@@ -17,7 +17,6 @@ import torch
 from torch.fx.experimental.symbolic_shapes import constrain_range
 from torch.utils._python_dispatch import _disable_current_modes
 
-from onnxpert.capture.alignment import Structure, Turns
 from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, fed, owner
 from onnxpert.capture.forking.counting import Variable, Watch, growing, install
@@ -27,6 +26,7 @@ from onnxpert.capture.forking.runs import Listener
 from onnxpert.capture.guards import guards_of
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.recorder import Recorder, new_fake_mode
+from onnxpert.capture.rolling.alignment import Structure, Turns
 from onnxpert.capture.rolling.few_turns import check_short
 from onnxpert.capture.rolling.fit import Formula, Lengths, Power, generalise
 from onnxpert.capture.rolling.fold import LoopTemplate, fold
@@ -35,7 +35,7 @@ from onnxpert.capture.rolling.replay import Replay
 from onnxpert.capture.rolling.scope import NestingRecorder
 from onnxpert.capture.rolling.trace import Element, Trace, UnalikeError
 from onnxpert.capture.rolling.turns import Loop
-from onnxpert.capture.surroundings import recording
+from onnxpert.capture.surrounding.surroundings import recording
 from onnxpert.core.loops import stopped_loop
 from onnxpert.core.types import Captured, Loaded
 

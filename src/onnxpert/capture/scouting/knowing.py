@@ -13,7 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from onnxpert.capture.fake_mode import Fakes
+from onnxpert.capture.faking.fake_mode import Fakes
 from onnxpert.capture.reasoning import Frugal
 
 Number = bool | int | float

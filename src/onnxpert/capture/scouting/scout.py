@@ -22,8 +22,8 @@ from torch.fx.experimental.symbolic_shapes import (
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
+from onnxpert.capture.examples.stretching import numbers_left_out, ways
 from onnxpert.capture.forking.truths import TRUTHS
-from onnxpert.capture.reads import condition
 from onnxpert.capture.recorder import UnseenTensorError
 from onnxpert.capture.scouting.arrays import goes_to
 from onnxpert.capture.scouting.doubles import SYMBOLS, Doubles
@@ -49,9 +49,9 @@ from onnxpert.capture.scouting.witness import (
     is_odd,
     oddity,
 )
-from onnxpert.capture.stretching import numbers_left_out, ways
 from onnxpert.capture.uncaught import UncatchableError, itself
 from onnxpert.capture.unwritten import tensors
+from onnxpert.capture.watching.reads import condition
 from onnxpert.core.belongings import names_and_containers
 from onnxpert.core.source import of_exception
 from onnxpert.core.statement import called_at, is_only_computed, leads_elsewhere, statement

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from onnxpert.capture.places import user_frames
-from onnxpert.capture.reads import condition
+from onnxpert.capture.watching.reads import condition
 from onnxpert.core.source import DISTRIBUTIONS, Owner, is_library, ownership
 from onnxpert.core.types import Asked, Blocker, Location, Read
 

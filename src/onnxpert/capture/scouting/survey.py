@@ -16,7 +16,6 @@ from onnxpert.capture.holder import Recorded
 from onnxpert.capture.identities import own_identities
 from onnxpert.capture.kinds import own_types
 from onnxpert.capture.open_sizes.numbers import Numbers, SizeTakenError
-from onnxpert.capture.reads import condition, numbers_at, texts_at
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.scouting.giving import Given, GivenUpError
 from onnxpert.capture.scouting.hurrying import HurriedError
@@ -27,6 +26,7 @@ from onnxpert.capture.state import untouched
 from onnxpert.capture.strategies.gradient import above_autograd, differentiates
 from onnxpert.capture.strategies.recorded import record
 from onnxpert.capture.strategy import runs_as_python
+from onnxpert.capture.watching.reads import condition, numbers_at, texts_at
 from onnxpert.core.belongings import user_modules
 from onnxpert.core.types import Asked, Blocker, Captured, Loaded, Location, replace
 

@@ -12,9 +12,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
-from onnxpert.capture.speech import speaks_of
 from onnxpert.capture.strategies.recorded import record
 from onnxpert.capture.strategy import strategy
+from onnxpert.capture.watching.speech import speaks_of
 from onnxpert.core.types import Captured, Loaded
 
 _ASKS = re.compile(r"autograd|\.backward\(|enable_grad|requires_grad|\bgrad\(")

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 
 from onnxpert.capture.higher_order import as_python
-from onnxpert.capture.speech import speaks_of
 from onnxpert.capture.strategies.recorded import Walker
 from onnxpert.capture.strategy import runs_as_python, strategy
+from onnxpert.capture.watching.speech import speaks_of
 from onnxpert.core.types import Captured, Loaded
 
 _OPERATORS = re.compile(r"\b(cond|while_loop|scan)\(")

@@ -11,7 +11,6 @@ from typing import TypeAlias
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, owner
 from onnxpert.capture.forking import asked_in, asked_once, flat, forked
@@ -21,7 +20,6 @@ from onnxpert.capture.forking.runs import TooManyPathsError
 from onnxpert.capture.forking.traces import UnlikeError
 from onnxpert.capture.guards import assuming, guards_of
 from onnxpert.capture.holder import Recorded
-from onnxpert.capture.reads import numbers_at, texts_at
 from onnxpert.capture.recorder import Recorder, new_fake_mode
 from onnxpert.capture.rolling import (
     SHORT,
@@ -41,11 +39,13 @@ from onnxpert.capture.rolling.blocks import (
 from onnxpert.capture.rolling.remainders import split_axes, turns_once, with_rest
 from onnxpert.capture.rolling.stopping import stopped
 from onnxpert.capture.rolling.ties import Axis, without
-from onnxpert.capture.size_refusals import Offers
 from onnxpert.capture.state import untouched
 from onnxpert.capture.strategy import strategy
-from onnxpert.capture.surroundings import naming_errors, recording
+from onnxpert.capture.surrounding.surroundings import naming_errors, recording
 from onnxpert.capture.uncaught import catches, uncatchable
+from onnxpert.capture.watching.deeds import Deeds
+from onnxpert.capture.watching.reads import numbers_at, texts_at
+from onnxpert.capture.watching.size_refusals import Offers
 from onnxpert.capture.written import written
 from onnxpert.capture.written.wordings import is_about_text
 from onnxpert.core.types import Captured, Loaded, Location, Unwritten

@@ -10,10 +10,10 @@ from unittest.mock import patch
 import torch
 
 from onnxpert.capture.recorder import Recorder
+from onnxpert.capture.scripting.torchscript import Interpreter, interpreting, script_parts
+from onnxpert.capture.scripting.torchscript_builtins import NotUnderstoodError
 from onnxpert.capture.strategies.recorded import Walker, record
 from onnxpert.capture.strategy import strategy
-from onnxpert.capture.torchscript import Interpreter, interpreting, script_parts
-from onnxpert.capture.torchscript_builtins import NotUnderstoodError
 from onnxpert.core.types import Captured, Loaded, replace
 
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import torch
 
-from onnxpert.capture.catching import is_caught
 from onnxpert.capture.places import user_frames
+from onnxpert.capture.surrounding.catching import is_caught
 from onnxpert.capture.written.exits import UnwritableError
 
 Kinds: TypeAlias = tuple[Any, ...]  # what each handler catches: a class, or several

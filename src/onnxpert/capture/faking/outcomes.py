@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from onnxpert.capture.elementwise import Sizes, named
+from onnxpert.capture.faking.elementwise import Sizes, named
 
 _PLAIN = (bool, int, float, type(None))
 

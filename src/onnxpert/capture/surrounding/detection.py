@@ -83,7 +83,7 @@ def _kernels() -> dict[str, Callable[..., Any]]:
 
 
 def _pasted(masks: Any, boxes: Any, img_shape: Any, padding: Any = 1) -> Any:
-    from onnxpert.capture.detection import pasted  # it runs among torchvision's names
+    from onnxpert.capture.surrounding.detection import pasted  # it runs among torchvision's names
 
     return pasted(masks, boxes, img_shape, padding)
 
@@ -114,7 +114,7 @@ def _weights(first: Tensor, last: Tensor, size: Any, count: int, dtype: torch.dt
 
 
 def _located(maps: Any, rois: Any) -> Any:
-    from onnxpert.capture.detection import located  # it runs among torchvision's names
+    from onnxpert.capture.surrounding.detection import located  # it runs among torchvision's names
 
     return located(maps, rois)
 

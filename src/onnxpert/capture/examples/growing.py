@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import torch
 
-from onnxpert.capture.inputs import traced_example
-from onnxpert.capture.rehearsal import takes
+from onnxpert.capture.examples.inputs import traced_example
+from onnxpert.capture.examples.rehearsal import takes
 from onnxpert.core.types import InputLeaf, Loaded, replace
 
 _Size: TypeAlias = str | tuple[str, int]  # its name, or of which axis of which input it is

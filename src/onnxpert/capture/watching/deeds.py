@@ -23,9 +23,9 @@ from unittest.mock import patch
 
 import torch
 
-from onnxpert.capture.forgetting import forgetting
-from onnxpert.capture.one_time import Asking
 from onnxpert.capture.places import user_frames
+from onnxpert.capture.surrounding.forgetting import forgetting
+from onnxpert.capture.surrounding.one_time import Asking
 from onnxpert.core.belongings import of_attributes, of_code, of_model, user_modules
 from onnxpert.core.source import Owner, location, ownership
 from onnxpert.core.statement import write_of

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.capture.inputs import traced_example
-from onnxpert.capture.rehearsal import takes
+from onnxpert.capture.examples.inputs import traced_example
+from onnxpert.capture.examples.rehearsal import takes
 from onnxpert.core.types import DimSpec, InputLeaf, Loaded, replace
 
 _MOST = 4  # calls of the model

@@ -7,7 +7,7 @@ import random
 import numpy
 import torch
 
-from onnxpert.capture.answering import answered
+from onnxpert.capture.watching.answering import answered
 from onnxpert.core.effort import Effort
 
 

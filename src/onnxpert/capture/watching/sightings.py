@@ -19,22 +19,22 @@ from torch._ops import HigherOrderOperator
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from onnxpert.capture.answering import answered
-from onnxpert.capture.caching import Caching, properties
-from onnxpert.capture.deeds import Deeds
 from onnxpert.capture.entering import tensor_names
 from onnxpert.capture.flat import Flat, classes, fed, fed_copies, owner
-from onnxpert.capture.handing_on import HandingOn, marked
 from onnxpert.capture.holder import Recorded
 from onnxpert.capture.places import user_frames
-from onnxpert.capture.pools import pools_at_once
-from onnxpert.capture.reads import condition
-from onnxpert.capture.returning import returning
-from onnxpert.capture.size_questions import OpenSizes, joins_a_list, questions
-from onnxpert.capture.size_refusals import refusals
 from onnxpert.capture.state import untouched
-from onnxpert.capture.surroundings import module_paths
+from onnxpert.capture.surrounding.pools import pools_at_once
+from onnxpert.capture.surrounding.surroundings import module_paths
 from onnxpert.capture.unwritten import Unwritten, tensors
+from onnxpert.capture.watching.answering import answered
+from onnxpert.capture.watching.caching import Caching, properties
+from onnxpert.capture.watching.deeds import Deeds
+from onnxpert.capture.watching.handing_on import HandingOn, marked
+from onnxpert.capture.watching.reads import condition
+from onnxpert.capture.watching.returning import returning
+from onnxpert.capture.watching.size_questions import OpenSizes, joins_a_list, questions
+from onnxpert.capture.watching.size_refusals import refusals
 from onnxpert.core.belongings import held_tensors
 from onnxpert.core.bodies import FunctionCall, is_custom, qualified
 from onnxpert.core.calls import calls

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from onnxpert.capture.outcomes import Outcomes
+from onnxpert.capture.faking.outcomes import Outcomes
 from onnxpert.capture.recorder import new_fake_mode
 
 aten = torch.ops.aten

@@ -10,8 +10,8 @@ from itertools import islice
 
 import torch
 
+from onnxpert.capture.examples.rehearsal import takes
 from onnxpert.capture.flat import owner
-from onnxpert.capture.rehearsal import takes
 from onnxpert.core.types import Failure, InputLeaf, Loaded, replace
 
 _FEW, _MOST = 4, 32  # of them are tried: each is a call of the model

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
 
-from onnxpert.capture.elementwise import of_elements
+from onnxpert.capture.faking.elementwise import of_elements
 from onnxpert.capture.recorder import new_fake_mode
 
 aten = torch.ops.aten

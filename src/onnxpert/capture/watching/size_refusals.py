@@ -14,11 +14,11 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from onnxpert.capture.examples.rehearsal import rehearse, takes
+from onnxpert.capture.examples.stretching import ways
 from onnxpert.capture.flat import fed, owner
 from onnxpert.capture.places import user_frames
-from onnxpert.capture.rehearsal import rehearse, takes
 from onnxpert.capture.rolling.ties import Axis, frozen_axes
-from onnxpert.capture.stretching import ways
 from onnxpert.capture.unwritten import tensors
 from onnxpert.core.source import Owner, location, of_exception, ownership
 from onnxpert.core.types import Captured, Loaded, Location, Sight, Sighting, replace

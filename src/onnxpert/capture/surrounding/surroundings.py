@@ -8,12 +8,8 @@ from typing import Any, Protocol
 
 import torch
 
-from onnxpert.capture.catching import divisions_asked
-from onnxpert.capture.detection import without_loops_over_data
 from onnxpert.capture.detour import Detours
 from onnxpert.capture.guards import sizes_named
-from onnxpert.capture.loading import loaded_for_real
-from onnxpert.capture.messages import tensors_in_messages
 from onnxpert.capture.open_sizes.given_numbers import open_numbers
 from onnxpert.capture.open_sizes.keyed import open_tables
 from onnxpert.capture.open_sizes.long_sums import sums_kept_short
@@ -24,12 +20,16 @@ from onnxpert.capture.open_sizes.truths import truths_as_numbers
 from onnxpert.capture.open_sizes.unplaced import PlacedNumbers
 from onnxpert.capture.open_sizes.whole_quotients import quotients_whole
 from onnxpert.capture.places import guards_with_places
-from onnxpert.capture.plain_kernels import plain_kernels
-from onnxpert.capture.pools import pools_at_once
-from onnxpert.capture.reads import as_text
 from onnxpert.capture.reasoning import quotients_as_they_are
 from onnxpert.capture.recorder import Recorder
-from onnxpert.capture.subclasses import fakes_take_classes
+from onnxpert.capture.surrounding.catching import divisions_asked
+from onnxpert.capture.surrounding.detection import without_loops_over_data
+from onnxpert.capture.surrounding.loading import loaded_for_real
+from onnxpert.capture.surrounding.messages import tensors_in_messages
+from onnxpert.capture.surrounding.plain_kernels import plain_kernels
+from onnxpert.capture.surrounding.pools import pools_at_once
+from onnxpert.capture.surrounding.subclasses import fakes_take_classes
+from onnxpert.capture.watching.reads import as_text
 from onnxpert.core import whereabouts
 from onnxpert.core.fast_paths import without_fast_paths
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from onnxpert.capture.alignment import Structure, Turns, align
+from onnxpert.capture.rolling.alignment import Structure, Turns, align
 
 
 def shown(structure: Structure, trace: str) -> str:

@@ -13,19 +13,19 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
-from onnxpert.capture.alike import LIKE
-from onnxpert.capture.drawn import DRAWN
+from onnxpert.capture.faking.alike import LIKE
+from onnxpert.capture.faking.drawn import DRAWN
+from onnxpert.capture.faking.out_arguments import written_out
+from onnxpert.capture.faking.pooling import POOLED, for_each
+from onnxpert.capture.faking.recurrent import RECURRENT
+from onnxpert.capture.faking.unlooked import UNLOOKED
+from onnxpert.capture.faking.whole import WHOLE
 from onnxpert.capture.open_sizes.broadcasting import broadcast, expanded, expanded_as
 from onnxpert.capture.open_sizes.cutting import cut
 from onnxpert.capture.open_sizes.packed import PACKED
 from onnxpert.capture.open_sizes.squeezing import squeezed, squeezed_dim, squeezed_dims
 from onnxpert.capture.open_sizes.viewing import flattened, reshaped, unflattened, viewed, viewed_as
-from onnxpert.capture.out_arguments import written_out
-from onnxpert.capture.pooling import POOLED, for_each
 from onnxpert.capture.quantised.training import ROUNDING
-from onnxpert.capture.recurrent import RECURRENT
-from onnxpert.capture.unlooked import UNLOOKED
-from onnxpert.capture.whole import WHOLE
 
 aten = torch.ops.aten
 Tensor = torch.Tensor

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from onnxpert.capture import capture
-from onnxpert.capture.deeds import Deeds
+from onnxpert.capture.watching.deeds import Deeds
 from onnxpert.core.types import Captured, Deed, Done, Request
 from onnxpert.load import load
 

@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxpert.capture.places import interpreted
-from onnxpert.capture.torchscript_builtins import BUILTINS, NUMBERS, NotUnderstoodError
+from onnxpert.capture.scripting.torchscript_builtins import BUILTINS, NUMBERS, NotUnderstoodError
 from onnxpert.core.source import Frame
 
 _SCRIPTED = re.compile(r'File "([^"]+)", line (\d+)')
