@@ -32,6 +32,7 @@ from onnxpert.capture.scouting.stumbling import is_at
 from onnxpert.capture.scouting.survey import scout
 from onnxpert.capture.scripting.unscripted import scripts_as_python
 from onnxpert.capture.state import untouched
+from onnxpert.capture.stepping.over import stepping_over
 from onnxpert.capture.strategy import Strategy
 from onnxpert.capture.substitution import (
     beside,
@@ -232,6 +233,10 @@ def _as_far(ended: Captured | CaptureFailed) -> Captured | CaptureFailed:
         return beside(failed, ended.loaded, lambda _: found)
     if (other := accepted(ended.loaded, ended.eager)) is not None:
         return beside(ended, other, capture)
+    with stepping_over(ended.loaded, ended.eager.error) as stepped:
+        if stepped.any:
+            behind = beside(ended, ended.loaded, capture)
+            return replace(behind, further=tuple(map(failure, stepped.further)))  # type: ignore[no-any-return]
     at = ended.eager.location
     seen = scout(ended.loaded, refused=at)
     before = tuple(one for one in seen.blockers if at is None or not is_at(at, one))
@@ -353,6 +358,8 @@ def failure(error: BaseException) -> Failure:
 def _message(error: BaseException) -> str:
     """The first paragraph: what follows is torch's advice on how to debug torch."""
     text = str(error).strip().split("\n\n")[0].strip()
+    if isinstance(error, KeyError):  # which says the key, and not that it is one
+        return f"{type(error).__name__}: {text}"
     return text or type(error).__name__
 
 

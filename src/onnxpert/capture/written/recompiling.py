@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 from collections.abc import Callable
 from types import CodeType
+from weakref import WeakKeyDictionary
 
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.leaving import PREFIX
 from onnxpert.core.source import PART
 
+# What code was made of here that is to be rewritten once more: no file has its source.
+_SOURCES: WeakKeyDictionary[CodeType, ast.FunctionDef] = WeakKeyDictionary()
+
 
 def recompiled(
-    code: CodeType, rewrite: Callable[[ast.FunctionDef], ast.FunctionDef | None]
+    code: CodeType,
+    rewrite: Callable[[ast.FunctionDef], ast.FunctionDef | None],
+    *,
+    again: bool = False,
 ) -> CodeType | None:
     """None where there is nothing to rewrite. Raises where the source is not there, or says more
-    than a function can."""
-    lines, first = inspect.getsourcelines(code)
-    function = _parsed("".join(lines), first)
+    than a function can. What is made may be rewritten itself where that is said."""
+    function = copy.deepcopy(_SOURCES[code]) if code in _SOURCES else _read(code)
     if not isinstance(function, ast.FunctionDef) or function.name != code.co_name:
         return None
     private = any(_is_private(part) for part in ast.walk(function))
@@ -34,7 +41,16 @@ def recompiled(
             one.annotation = None
     made.returns = None
     made.decorator_list = []
-    return _of(made, code)
+    source = copy.deepcopy(made) if again else None
+    new = _of(made, code)
+    if source is not None:
+        _SOURCES[new] = source
+    return new
+
+
+def _read(code: CodeType) -> ast.stmt:
+    lines, first = inspect.getsourcelines(code)
+    return _parsed("".join(lines), first)
 
 
 def _parsed(source: str, first: int) -> ast.stmt:

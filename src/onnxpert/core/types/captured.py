@@ -208,3 +208,6 @@ class CaptureFailed:
     ] = ()  # what is in the way by itself, and how it fails
     # Lines (file, number) of blockers that a file could have, were it not for the others.
     cleared: frozenset[tuple[str, int]] = frozenset()
+    further: tuple[
+        Failure, ...
+    ] = ()  # what the model raises behind `eager`, where that is let through

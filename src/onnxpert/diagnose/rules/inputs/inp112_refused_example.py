@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from onnxpert.core.types import CaptureFailed, Hit, Severity
 from onnxpert.diagnose.causes import Cause, cause, described, evidence
@@ -61,5 +62,13 @@ def refused_example(failed: CaptureFailed) -> Iterator[Hit]:
         f"the model itself raises on the example: {said.text.rstrip('.')}",
         at=said.location,
         help="call model(*args) in Python first: the example must be one that the model takes",
-        notes=(f"inputs: {', '.join(described(failed))}",),
+        notes=(f"inputs: {', '.join(described(failed))}", *_behind(failed)),
     )
+
+
+def _behind(failed: CaptureFailed) -> Iterator[str]:
+    """What the next lines would refuse, which may be for the same reason."""
+    for one in failed.further:
+        if one.location is not None:
+            at = f"{Path(one.location.file).name}:{one.location.line}"
+            yield f"behind it, {at} raises as well: {one.text.rstrip('.')}"
