@@ -9,9 +9,9 @@ import pytest
 
 from onnxpert.core.types import Safety
 from onnxpert.diagnose import catalogue as rules
-from onnxpert.engine import fix, searching
-from onnxpert.engine.plain import agree
-from onnxpert.engine.trying import Job, Tried
+from onnxpert.engine.fixing import fix, searching
+from onnxpert.engine.fixing.plain import agree
+from onnxpert.engine.fixing.trying import Job, Tried
 from onnxpert.repair.rewriting import catalogue, diff, rewritten
 from onnxpert.repair.source import text as files
 from onnxpert.report import Report

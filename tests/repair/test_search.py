@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from onnxpert.core import deadline
-from onnxpert.engine import fix, offering
-from onnxpert.engine.plain import agree, catches_sometimes, outcomes
-from onnxpert.engine.trying import Job
+from onnxpert.engine.fixing import fix, offering
+from onnxpert.engine.fixing.plain import agree, catches_sometimes, outcomes
+from onnxpert.engine.fixing.trying import Job
 
 from .cases import source
 

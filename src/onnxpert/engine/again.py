@@ -26,8 +26,8 @@ from onnxpert.core.types import (
 )
 from onnxpert.diagnose import catalogue as rules
 from onnxpert.diagnose import diagnose
-from onnxpert.engine.merging import broadcast
-from onnxpert.engine.offers import (
+from onnxpert.engine.free_sizes.merging import broadcast
+from onnxpert.engine.free_sizes.offers import (
     asked_for,
     doubted,
     is_apart,
@@ -41,9 +41,9 @@ from onnxpert.engine.offers import (
     tied,
     to_be_one,
 )
-from onnxpert.engine.shortening import shortened
+from onnxpert.engine.free_sizes.shortening import shortened
+from onnxpert.engine.free_sizes.withdrawals import after_proof, after_refusal, of_one_size, without
 from onnxpert.engine.walk import Kept, Walk
-from onnxpert.engine.withdrawals import after_proof, after_refusal, of_one_size, without
 from onnxpert.lower.nan_keeping import BLIND
 
 _ORDERED = {Choice.ORDER, Choice.ROUNDING}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from onnxpert.core.calls import calls
 from onnxpert.core.types import Asked, Captured, CaptureFailed, Finding, Location, Plan
 from onnxpert.diagnose import diagnose
-from onnxpert.engine.relations import limits
+from onnxpert.engine.free_sizes.relations import limits
 from onnxpert.lower import lower
 
 if TYPE_CHECKING:

@@ -41,7 +41,6 @@ from onnxpert.engine.again import (
     without_numbers,
 )
 from onnxpert.engine.behind import behind
-from onnxpert.engine.beneath import reach_down
 from onnxpert.engine.chance import condoned
 from onnxpert.engine.clock import Clock, Progress
 from onnxpert.engine.completed import completed
@@ -53,9 +52,12 @@ from onnxpert.engine.fitting import (
     widened,
 )
 from onnxpert.engine.foreign import foreign, stuck_functions, valueless
+from onnxpert.engine.free_sizes.beneath import reach_down
+from onnxpert.engine.free_sizes.merging import crossing, merged
+from onnxpert.engine.free_sizes.offers import crossings
+from onnxpert.engine.free_sizes.relations import limits
+from onnxpert.engine.free_sizes.withdrawals import after_capture, without
 from onnxpert.engine.installation import misfits
-from onnxpert.engine.merging import crossing, merged
-from onnxpert.engine.offers import crossings
 from onnxpert.engine.picture import drawn, read
 from onnxpert.engine.places import place_named, place_of_difference
 from onnxpert.engine.plan import plan, unwished
@@ -63,7 +65,6 @@ from onnxpert.engine.plugins import gathered
 from onnxpert.engine.precision import converted
 from onnxpert.engine.proof import chance_in, left_open, proof
 from onnxpert.engine.quantisation import quantised, scheme_of
-from onnxpert.engine.relations import limits
 from onnxpert.engine.repro import reproduce
 from onnxpert.engine.saving import saved
 from onnxpert.engine.standing_in import file_to_run, stand_in
@@ -71,7 +72,6 @@ from onnxpert.engine.suiting import fit_behind, fit_noted, for_target, optimised
 from onnxpert.engine.summary import summarise
 from onnxpert.engine.walk import Walk
 from onnxpert.engine.weights import awaited, unfilled, wished, with_values
-from onnxpert.engine.withdrawals import after_capture, without
 from onnxpert.load import load
 from onnxpert.optimise import forget_inner_shapes
 from onnxpert.repair import choose, repair

@@ -9,7 +9,7 @@ from onnxpert.core.calls import calls
 from onnxpert.core.types import Captured, CaptureFailed, Loaded, Lowered, Randomness, Verified
 from onnxpert.engine.again import may_have_other_sides
 from onnxpert.engine.chance import randomness
-from onnxpert.engine.offers import is_doubtful, pairs
+from onnxpert.engine.free_sizes.offers import is_doubtful, pairs
 from onnxpert.engine.walk import Walk
 from onnxpert.verify import choices, verify
 

@@ -39,7 +39,7 @@ def fix(asked: Namespace) -> int:
     if importlib.util.find_spec("libcst") is None:
         raise UsageError("fix needs libcst, which is not installed", "pip install libcst")
     with results.kept_clean(), progress(quiet=asked.quiet) as told:
-        from onnxpert.engine import fix as engine
+        from onnxpert.engine.fixing import fix as engine
 
         fixed = engine.fix(
             asked.source,
@@ -62,7 +62,7 @@ def fix(asked: Namespace) -> int:
 
 
 def _told(fixed: object, written: object) -> list[str]:
-    from onnxpert.engine.offering import Fixed
+    from onnxpert.engine.fixing.offering import Fixed
 
     assert isinstance(fixed, Fixed)
     lines = [f"note: {note}" for note in fixed.notes]

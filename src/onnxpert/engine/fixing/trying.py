@@ -13,8 +13,8 @@ from typing import Any
 from onnxpert.core import deadline
 from onnxpert.core.types import Request, Verdict, replace
 from onnxpert.engine import pipeline
-from onnxpert.engine.other_values import EDGES, UNKNOWN
-from onnxpert.engine.plain import (
+from onnxpert.engine.fixing.other_values import EDGES, UNKNOWN
+from onnxpert.engine.fixing.plain import (
     DRAWN,
     multiples,
     open_axes,
@@ -22,7 +22,7 @@ from onnxpert.engine.plain import (
     plain_export,
     quiet,
 )
-from onnxpert.engine.plain_loops import plain_loops
+from onnxpert.engine.fixing.plain_loops import plain_loops
 from onnxpert.engine.sources import Prepared, prepare
 from onnxpert.load.substitutes import substituted
 from onnxpert.repair.rewriting import Contents

@@ -24,7 +24,7 @@ from onnxpert.core.types import (
     Verdict,
     Verified,
 )
-from onnxpert.engine.offers import (
+from onnxpert.engine.free_sizes.offers import (
     assumed_equal,
     crossings,
     is_doubtful,

@@ -14,11 +14,11 @@ from onnxpert.core.errors import UsageError
 from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import replace
 from onnxpert.engine.clock import Clock, Progress
-from onnxpert.engine.offering import Fixed, best_proven, proven
-from onnxpert.engine.plain import files_run, quiet
-from onnxpert.engine.searching import Score, Search
+from onnxpert.engine.fixing.offering import Fixed, best_proven, proven
+from onnxpert.engine.fixing.plain import files_run, quiet
+from onnxpert.engine.fixing.searching import Score, Search
+from onnxpert.engine.fixing.trying import Job
 from onnxpert.engine.sources import Prepared
-from onnxpert.engine.trying import Job
 from onnxpert.repair.source import text as files
 
 # Seconds of this thread's: for the search of a change, for the export of the model as it is with which

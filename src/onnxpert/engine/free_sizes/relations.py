@@ -21,7 +21,7 @@ from onnxpert.core.types import (
     Verified,
     replace,
 )
-from onnxpert.engine.offers import bounds, specs_of, taken_beyond
+from onnxpert.engine.free_sizes.offers import bounds, specs_of, taken_beyond
 from onnxpert.lower.boundaries import broken
 
 _MOST_SIZES = 4  # in one relation: all of them are tried together

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onnxpert.core.types import Captured, Loaded, Lowered, Symbol, Verdict, Verified, replace
-from onnxpert.engine.offers import specs_of
+from onnxpert.engine.free_sizes.offers import specs_of
 from onnxpert.engine.saving import saved
 from onnxpert.engine.walk import Walk
 from onnxpert.lower.boundaries import broken

@@ -8,9 +8,15 @@ from dataclasses import dataclass, field
 
 from onnxpert.core import deadline
 from onnxpert.core.types import Safety, replace
-from onnxpert.engine.plain import agree, catches_sometimes, learn_alike, refused_by_itself, unlike
-from onnxpert.engine.searching import Search
-from onnxpert.engine.unproven import reasons
+from onnxpert.engine.fixing.plain import (
+    agree,
+    catches_sometimes,
+    learn_alike,
+    refused_by_itself,
+    unlike,
+)
+from onnxpert.engine.fixing.searching import Search
+from onnxpert.engine.fixing.unproven import reasons
 from onnxpert.load.substitutes import substituted
 from onnxpert.repair.codemod import Codemod
 from onnxpert.repair.rewriting import Contents, diff

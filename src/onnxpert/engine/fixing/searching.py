@@ -13,9 +13,9 @@ from typing import Any
 from onnxpert.core import deadline
 from onnxpert.core.types import Safety, Severity, replace
 from onnxpert.engine import pipeline
-from onnxpert.engine.plain import agree, outcomes, traced, values_taken
+from onnxpert.engine.fixing.plain import agree, outcomes, traced, values_taken
+from onnxpert.engine.fixing.trying import Job, Tried
 from onnxpert.engine.sources import Prepared
-from onnxpert.engine.trying import Job, Tried
 from onnxpert.load.substitutes import substituted
 from onnxpert.repair.codemod import Codemod
 from onnxpert.repair.rewriting import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxpert.core.types import Finding, Location, Row, Severity, Verdict
-from onnxpert.engine.unproven import reasons
+from onnxpert.engine.fixing.unproven import reasons
 from onnxpert.report import Report
 
 _AT = Location("net.py", 9, code="    y = torch.sort(x)")

@@ -11,7 +11,7 @@ from typing import Any
 from onnxpert.capture.faking.unlooked import takes_for_granted
 from onnxpert.core.types import Captured, Loaded, Lowered, Symbol, Tied, Verified, replace
 from onnxpert.diagnose import catalogue as rules
-from onnxpert.engine.merging import resized
+from onnxpert.engine.free_sizes.merging import resized
 from onnxpert.engine.walk import Walk
 from onnxpert.verify import first_difference
 

@@ -29,7 +29,7 @@ from onnxpert.core.types import (
     Verified,
     replace,
 )
-from onnxpert.engine.withdrawals import respecified
+from onnxpert.engine.free_sizes.withdrawals import respecified
 from onnxpert.lower.boundaries import broken
 
 _NUMBER = re.compile(r"_\d+$")  # behind a name that another size has

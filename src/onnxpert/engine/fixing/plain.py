@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 
 from onnxpert.core.flatten import flatten_outputs
 from onnxpert.core.hearing import hearing
-from onnxpert.engine.other_values import EDGES, UNUSUAL, edged, lengthened, redrawn, scaled
-from onnxpert.engine.plain_loops import plain_loops
+from onnxpert.engine.fixing.other_values import EDGES, UNUSUAL, edged, lengthened, redrawn, scaled
+from onnxpert.engine.fixing.plain_loops import plain_loops
 from onnxpert.engine.sources import Prepared
 
 Call: TypeAlias = tuple[list[Any], dict[str, Any]]
