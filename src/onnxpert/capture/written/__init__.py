@@ -24,6 +24,7 @@ from onnxpert.capture.forking.softening import softened
 from onnxpert.capture.higher_order import as_python
 from onnxpert.capture.recorder import Recorder
 from onnxpert.capture.state import untouched
+from onnxpert.capture.written.attention import open_causes
 from onnxpert.capture.written.equality import WrittenTruths
 from onnxpert.capture.written.exits import UnwritableError
 from onnxpert.capture.written.flow import Flow
@@ -111,7 +112,7 @@ def _rewritten(loaded: Loaded, record: Record, new: Mapping[FunctionType, CodeTy
             WrittenTruths(),
             open_emptiness(lambda _: True),
         )
-        with swapped(new, made[0]), operators, lists, truths, softened(homes), empty:
+        with swapped(new, made[0]), operators, lists, truths, softened(homes), empty, open_causes():
             yield
 
     captured = record(loaded, around, PageRecorder)

@@ -65,7 +65,9 @@ def _looked_at(flow: Flow, part: Part, holds: Function, fails: Function) -> Any:
     truth = flow.truth(value)
     if isinstance(truth, bool):
         return (holds if truth else fails)(value)
-    found = flow.aside(truth, lambda: holds(value), lambda: fails(value))
+    # A comparison is Python's own True or False, which is known on either side.
+    yes, no = (True, False) if isinstance(value, torch.SymBool) else (value, value)
+    found = flow.aside(truth, lambda: holds(yes), lambda: fails(no))
     # Where one way ends with this part, what is found is no other truth than the part's there.
     for answer, end in ((True, fails), (False, holds)):
         if end is flag and isinstance(found, torch.Tensor) and found.dtype is torch.bool:
