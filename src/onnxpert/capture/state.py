@@ -11,6 +11,7 @@ import torch
 from onnxpert.core import belongings
 from onnxpert.core.dice import dice_kept
 from onnxpert.core.storages import storage
+from onnxpert.core.tables import Table
 
 
 class Changes:
@@ -18,6 +19,7 @@ class Changes:
 
     def __init__(self) -> None:
         self.attributes: list[str] = []
+        self.tables: list[Table] = []  # what the model and its code hold, as it was before
         # Of what the model's objects hold: the class, and what it calls it.
         self.owners: dict[str, tuple[type | None, str]] = {}
 
@@ -34,6 +36,7 @@ def untouched(module: object, *, buffers: bool = False, code: bool = True) -> It
     before = [(name, part, snapshot(part)) for name, part in module.named_modules()]
     held = belongings.of_model(module)
     variables = belongings.of_code(module) if code else []
+    changes.tables = [*held, *variables]
     kinds = (*module.buffers(), *(tensor for _, tensor in belongings.plain_tensors(module)))
     # Quantised ones cannot all be copied, and nothing writes to them.
     plain = [b for b in kinds if not b.is_quantized] if buffers else []

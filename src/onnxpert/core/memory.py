@@ -26,7 +26,8 @@ class _Kept:
 
 
 class Memory:
-    """A snapshot of a model. Buffers are copied; parameters are watched but too large to copy."""
+    """A snapshot of a model, and of the variables of its code. Buffers are copied; parameters are watched
+    but too large to copy."""
 
     def __init__(self, model: Any) -> None:
         self._memories = tuple(_memories(model))
@@ -47,7 +48,7 @@ def _memories(model: Any) -> Iterator[_Kept]:
     owner = getattr(model, "__self__", model)  # of a bound method: its module
     if not isinstance(owner, torch.nn.Module):
         return
-    for table in belongings.of_model(owner):
+    for table in (*belongings.of_model(owner), *belongings.of_code(owner)):
         yield _Kept(table.name, table.is_changed, table.restore)
     for path, module in owner.named_modules():
         prefix = f"{path}." if path else ""

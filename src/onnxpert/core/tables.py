@@ -4,11 +4,14 @@ variables of a Python module or a function, a tensor."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
+
+NONE = object()  # where there is nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,16 @@ class Change:
     name: str  # `encoder.cache.keys`
     owner: type | None  # the class that has the attribute
     attribute: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One such thing, which can be brought back without the others."""
+
+    name: str
+    before: Any  # NONE: it was not there
+    now: Any
+    put: Callable[[Any], None]
 
 
 class Table:
@@ -35,14 +48,46 @@ class Table:
             return []
         if self._attribute:
             return [Change(self.name, self._owner, self._attribute)]
-        now, before = self._held, self._before
-        keys = [
-            key for key in {**before, **now} if now.get(key, _NONE) is not before.get(key, _NONE)
+        return [Change(self._called(key), self._owner, str(key)) for key in self._changed()]
+
+    def _changed(self) -> list[Any]:
+        """The keys under which there is something else."""
+        now, before = self._now(), self._before
+        return [key for key in {**before, **now} if now.get(key, NONE) is not before.get(key, NONE)]
+
+    def pieces(self) -> list[Piece]:
+        """What is not as it was: the whole of a container, the attributes one by one."""
+        if self._attribute:
+            changed = not _same(self._held, self._before)
+            return (
+                [Piece(self.name, self._before, self._held.copy(), self._fill)] if changed else []
+            )
+        now, before = self._now(), self._before
+        return [
+            Piece(
+                self._called(key),
+                before.get(key, NONE),
+                now.get(key, NONE),
+                partial(self._set, key),
+            )
+            for key in self._changed()
         ]
-        return [Change(self._called(key), self._owner, str(key)) for key in keys]
 
     def _called(self, key: Any) -> str:
         return f"{self.name}.{key}" if self.name else str(key)
+
+    def contents(self) -> Iterator[tuple[str, Any]]:
+        """What is in it now, as the model calls it: a container as a whole, attributes one by one."""
+        if self._attribute:
+            yield self.name, self._held
+        else:
+            yield from ((self._called(key), value) for key, value in self._now().items())
+
+    @property
+    def namespace(self) -> tuple[dict[str, Any], type] | None:
+        """The attributes of an object, and its class."""
+        is_one = not self._attribute and type(self._held) is dict and self._owner is not None
+        return (self._held, self._owner) if is_one and self._owner is not None else None
 
     def iterators(self) -> Iterator[tuple[str, Any]]:
         """What can be asked for the next one, which tells of no change: `itertools.count()`."""
@@ -64,13 +109,21 @@ class Table:
         return self._held
 
     def restore(self) -> None:
-        if _same(self._held, self._before):
-            return
+        if not _same(self._held, self._before):
+            self._fill(self._before)
+
+    def _fill(self, content: Any) -> None:
         self._held.clear()
         if isinstance(self._held, (list, deque)):
-            self._held.extend(self._before)
+            self._held.extend(content)
         else:
-            self._held.update(self._before)
+            self._held.update(content)
+
+    def _set(self, key: Any, value: Any) -> None:
+        if value is NONE:
+            self._held.pop(key, None)
+        else:
+            self._held[key] = value
 
 
 class ClassTable(Table):
@@ -92,8 +145,14 @@ class ClassTable(Table):
         for key in now.keys() - self._before.keys():
             delattr(self._kind, key)
         for key, value in self._before.items():
-            if now.get(key, _NONE) is not value:
+            if now.get(key, NONE) is not value:
                 setattr(self._kind, key, value)
+
+    def _set(self, key: Any, value: Any) -> None:
+        if value is NONE:
+            delattr(self._kind, key)
+        else:
+            setattr(self._kind, key, value)
 
 
 class TensorTable(Table):
@@ -110,6 +169,12 @@ class TensorTable(Table):
 
     def changes(self) -> list[Change]:
         return []
+
+    def pieces(self) -> list[Piece]:
+        return []
+
+    def contents(self) -> Iterator[tuple[str, Any]]:
+        return iter(())
 
     def iterators(self) -> Iterator[tuple[str, Any]]:
         return iter(())
@@ -136,7 +201,10 @@ class ModuleTable(Table):
 
     def changes(self) -> list[Change]:
         now, before = self._now(), self._before.items()
-        return [Change(key, None, key) for key, value in before if now.get(key, _NONE) is not value]
+        return [Change(key, None, key) for key, value in before if now.get(key, NONE) is not value]
+
+    def _changed(self) -> list[Any]:
+        return [change.name for change in self.changes()]
 
     def restore(self) -> None:
         for change in self.changes():
@@ -196,6 +264,3 @@ def _same(held: Any, before: Any) -> bool:
     if isinstance(held, set):
         return bool(held == before)
     return all(a is b for a, b in zip(held, before, strict=True))
-
-
-_NONE = object()

@@ -65,6 +65,7 @@ from onnxpert.engine.plugins import gathered
 from onnxpert.engine.precision import converted
 from onnxpert.engine.proof import chance_in, left_open, proof
 from onnxpert.engine.quantisation import quantised, scheme_of
+from onnxpert.engine.recollected import recollected
 from onnxpert.engine.repro import reproduce
 from onnxpert.engine.saving import saved
 from onnxpert.engine.standing_in import file_to_run, stand_in
@@ -80,7 +81,8 @@ from onnxpert.save import check, discard, publish
 from onnxpert.targets import find
 from onnxpert.verify import localise
 
-_CAUGHT, _ASSIGNED, _FURTHER = "CTL414", "STA302", "NUM704"
+_CAUGHT, _FURTHER = "CTL414", "NUM704"
+_WRITTEN_DOWN = ("STA302", "STA307")
 _TRAINING = ("STA303", "STA311", "STA312")  # which says why the results are random
 
 
@@ -124,6 +126,8 @@ def verify(
         with walk.clock.stage("verify"):
             walk.verified = proof(walk, loaded, path)
         walk.learn(walk.verified)
+        for kept in recollected(walk, loaded, certain=True) if walk.verified.stateful else ():
+            walk.learn(kept)
         walk.graph = read(path) if not walk.verified.runtime_error else None
     return summarise(walk, Action.VERIFY, path)
 
@@ -197,6 +201,7 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
         if chance is not None and _line(chance.location) not in said:
             _say_once(walk, _FURTHER, chance.location)
             walk.learn(Verified((), nondeterministic=True, randomness=chance))
+        _tell_what_is_kept(walk, loaded)
         _tell_open_choices(walk, loaded)
         for limit in limits(loaded, walk.lowered) if walk.lowered is not None else ():
             walk.learn(limit)
@@ -355,13 +360,8 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
             walk.divergence = found
             rest = replace(rest, divergence=found)
     place = place_of_difference(lowered, rest)
-    if verified.stateful:
-        place = _place_of(walk, Deed.ATTRIBUTE, Deed.GLOBAL)
-        _say_once(walk, _ASSIGNED, place)
+    _tell_what_is_kept(walk, loaded, certain=verified.stateful)
     if verified.nondeterministic:
-        if verified.stateful:  # two things, each at its own place
-            walk.learn(Verified((), stateful=True, exposed=verified.exposed, location=place))
-            rest = replace(rest, stateful=False)
         place = _place_of(walk, Deed.CHANCE)
     walk.learn(replace(rest, location=place, text=_text(walk)))
     _tell_open_choices(walk, loaded)
@@ -376,6 +376,13 @@ def _tell_open_choices(walk: Walk, loaded: Loaded) -> None:
         return  # all values were compared, and what explains them is told
     for choice in left_open(walk, loaded):
         walk.learn(choice)
+
+
+def _tell_what_is_kept(walk: Walk, loaded: Loaded, *, certain: bool = False) -> None:
+    for kept in recollected(walk, loaded, certain=certain):
+        for rule in _WRITTEN_DOWN:
+            _say_once(walk, rule, kept.location)
+        walk.learn(kept)
 
 
 def _say_once(walk: Walk, rule: str, at: Location | None) -> None:

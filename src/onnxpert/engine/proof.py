@@ -63,13 +63,13 @@ def left_open(walk: Walk, loaded: Loaded) -> tuple[Verified, ...]:
     found = walk.captured
     seen = found.scouted if isinstance(found, CaptureFailed) else found
     meant = walk.request.undetermined == "allow" or not walk.request.verify
-    if seen is None or meant or _is_untouched(found) or not _chooses(seen):
+    if seen is None or meant or is_untouched(found) or not _chooses(seen):
         return ()
     names = walk.lowered.outputs if walk.lowered is not None else seen.output_names
     return choices(loaded, names, seed=0)
 
 
-def _is_untouched(found: Captured | CaptureFailed | None) -> bool:
+def is_untouched(found: Captured | CaptureFailed | None) -> bool:
     """Whether there was a reason not to call the model even once: a call would make its weights."""
     return isinstance(found, CaptureFailed) and found.attempts[0][1].kind in _UNCALLED
 

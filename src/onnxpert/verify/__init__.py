@@ -16,6 +16,7 @@ __all__ = [
     "first_difference",
     "localise",
     "measure",
+    "recollections",
     "verify",
 ]
 
@@ -29,6 +30,13 @@ def choices(loaded: Loaded, names: Sequence[str], *, seed: int = 0) -> tuple[Ver
     from onnxpert.verify.left_open import choices
 
     return tuple(choices(loaded, names, seed))
+
+
+def recollections(loaded: Loaded, *, seed: int = 0) -> tuple[str, ...]:
+    """The attributes and variables that a call leaves to later ones, and by which they answer otherwise."""
+    from onnxpert.verify.recollection import recollections
+
+    return recollections(loaded, seed)
 
 
 def verify(

@@ -176,7 +176,6 @@ class _Proof:
             nondeterministic=character.nondeterministic or self.drew,
             stateful=character.stateful or self.remembers,
             unseeded=character.unseeded,
-            exposed=self.inputs.loaded.exposed,
             location=self.explanations.chosen_at,
             made_equal=self.explanations.made_equal,
             randomness=self.randomness,

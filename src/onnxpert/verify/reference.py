@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from types import TracebackType
@@ -93,6 +93,14 @@ class Reference:
             return self._outputs(leaves, self._seed)
         finally:
             self.took = time.thread_time() - start
+            self._state.restore()
+
+    def left_by(self, leaves: Sequence[Any], look: Callable[[], None]) -> None:
+        """Has a look at the model after a call, before all is put back. Raises RefusedError."""
+        try:
+            self._outputs(leaves, self._seed)
+            look()
+        finally:
             self._state.restore()
 
     def draw(self, leaves: Sequence[Any], turn: int) -> tuple[Output, ...]:

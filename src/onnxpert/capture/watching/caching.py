@@ -1,4 +1,4 @@
-"""Attributes in which a model keeps what it makes of sizes: masks and tables of positions, made once.
+"""Attributes and variables in which a model keeps what it makes of sizes: masks and tables of positions, made once.
 
 A second call of the same kind leaves them alone, and nothing in them has been decided by the data. So
 every call would make the same, and a file that makes it each time leaves nothing out."""
@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
 from onnxpert.capture.state import Changes
+from onnxpert.core.tables import Table
 
 _TABLES = ("_parameters", "_buffers")
 _CONTAINERS = (dict, list, tuple)
 _NUMBERS = (int, float)
 _LEAVES = (torch.Tensor, *_NUMBERS)
 _KINDS = (*_LEAVES, *_CONTAINERS)
+_MOST = 4096  # things in a container that is looked into
 
 
 class Caching:
     """What the attributes of the modules hold, at one call after the other."""
 
-    def __init__(self, root: torch.nn.Module) -> None:
+    def __init__(self, root: torch.nn.Module, tables: Sequence[Table]) -> None:
         self._root = root
+        self._tables = tables  # of objects and containers, and of the variables of code
         self._before = self._held()
         self._first: Mapping[str, tuple[Any, ...]] = {}
 
@@ -54,12 +57,15 @@ class Caching:
         )
 
     def _held(self) -> dict[str, tuple[Any, ...]]:
-        return {
-            f"{path}.{name}" if path else name: items
-            for path, part in self._root.named_modules()
-            for name, value in _attributes(part)
-            if (items := _items(value))
-        }
+        return {name: items for name, value in self._named() if (items := _items(value))}
+
+    def _named(self) -> Iterator[tuple[str, Any]]:
+        for table in self._tables:
+            yield from table.contents()
+        for path, part in self._root.named_modules():
+            yield from (
+                (f"{path}.{name}" if path else name, value) for name, value in _attributes(part)
+            )
 
 
 def properties(root: torch.nn.Module, changes: Changes) -> Iterator[str]:
@@ -86,7 +92,7 @@ def _items(value: Any) -> tuple[Any, ...]:
         return ()
     if isinstance(value, _LEAVES):
         return (value,)
-    if not value:  # as the tables of hooks are, of which a module has a dozen
+    if not value or len(value) > _MOST:  # as the tables of hooks are, of which a module has a dozen
         return ()
     leaves = pytree.tree_leaves(value)
     plain = all(isinstance(each, _LEAVES) and not isinstance(each, bool) for each in leaves)

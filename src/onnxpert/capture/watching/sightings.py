@@ -179,13 +179,14 @@ def _watched(loaded: Loaded, whole: Collection[Any]) -> Sights:
         stack.enter_context(_Calls(sights))
         stack.enter_context(Unwritten(module))
         stack.enter_context(_Dispatched(sights))
-        flat, caching = Flat(loaded), Caching(module)
+        flat, caching = Flat(loaded), Caching(module, changes.tables)
         with returning(loaded.source) as lines:
             sights.answer = answered(lambda: flat(*values), sights.formats, sights.effort)
         sights.others += _objects(loaded, flat.classes, lines)
-        keeps = caching.called() or bool(deeds.assigned)
+        keeps = caching.called() or any(table.is_changed() for table in changes.tables)
+        keeps = keeps or bool(deeds.assigned)
         if keeps or any(one.sight is Sight.WRITE for one in sights.others):
-            again = stack.enter_context(HandingOn(module, deeds.assigned))
+            again = stack.enter_context(HandingOn(module, deeds.assigned, changes.tables))
             flat(*sights.entered(loaded))  # `if self.best is None or score > self.best`
             sights.handed_on = again.names
             kept = caching.names(sights.is_decided, again.written, read=sights.has_values)

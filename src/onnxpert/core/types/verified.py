@@ -65,6 +65,15 @@ class Caught:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Something that a call leaves to later ones, and by which they answer otherwise."""
+
+    name: str  # of an attribute or a variable; "": not known
+    location: Location | None
+    exposed: bool  # although what the model remembers was to be inputs and outputs
+
+
 class Chance(StrEnum):
     """What chance has to do with a model."""
 
@@ -92,7 +101,6 @@ class Verified:
     caught: Caught | None = None  # in place of that
     nondeterministic: bool = False  # the user's own model gives two answers to one input
     stateful: bool = False  # ... because the first call changed the second
-    exposed: bool = False  # ... although what it remembers was to be inputs and outputs
     unseeded: bool = False  # neither a seed nor what the model was brings an answer back
     runtime_error: str = ""  # the runtime refused the file
     location: Location | None = None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpert.core.types import Hit, Severity, Verified
+from onnxpert.core.types import Hit, Remembered, Severity
 from onnxpert.diagnose.rule import rule
 
 
-@rule("STA305", "remembered-call", reads=Verified, severity=Severity.ERROR, since="0.1")
-def remembered_call(verified: Verified) -> Iterator[Hit]:
+@rule("STA305", "remembered-call", reads=Remembered, severity=Severity.ERROR, since="0.1")
+def remembered_call(remembered: Remembered) -> Iterator[Hit]:
     """
     ## What it does
     Calls the model twice on the same input, and after a call with another one. A different answer
-    that comes from something an earlier call left behind is found here.
+    that comes from something an earlier call left behind is found here: each attribute, and each
+    variable, is given back to the model alone. A number that grows is also given as it is many calls
+    later.
 
     ## Why it matters
     An ONNX file has no memory: it would give the answer of the first call for ever.
@@ -56,11 +58,11 @@ def remembered_call(verified: Verified) -> Iterator[Hit]:
     Not repaired by itself, for it changes the signature: `state="io"` makes the state an input and
     an output of the file, and `onnxpert.Stateful` feeds it back.
     """
-    if verified.stateful:
-        cure = "make the state an argument of forward and return its new value"
-        found = f"{cure}: it is no tensor or number that a module holds"
-        yield Hit(
-            "a call gives another result after another call: the model keeps state",
-            at=verified.location,
-            help=found if verified.exposed else f'export with state="io", or {cure}',
-        )
+    cure = "make the state an argument of forward and return its new value"
+    found = f"{cure}: it is no tensor or number that a module holds"
+    kept = f"keeps {remembered.name}" if remembered.name else "keeps state"
+    yield Hit(
+        f"a call gives another result after other calls: the model {kept}",
+        at=remembered.location,
+        help=found if remembered.exposed else f'export with state="io", or {cure}',
+    )

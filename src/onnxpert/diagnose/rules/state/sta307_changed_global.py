@@ -17,7 +17,8 @@ def changed_global(captured: Captured) -> Iterator[Hit]:
 
     ## Why it matters
     The change is Python and is not in the file. If a later call reads it, the file differs from the
-    model; the proof calls the model twice to find out.
+    model; the proof calls the model twice to find out. A cache of what sizes and settings decide is
+    only information.
 
     ## Example
     ```python
@@ -59,5 +60,12 @@ def changed_global(captured: Captured) -> Iterator[Hit]:
             yield Hit(
                 f"forward changes the global {done.what}, and the file leaves that out",
                 at=done.location,
-                help="count outside of the model; make it an input and an output if the result depends on it",
+                help=_CACHED if done.cached else _COUNTED,
+                severity=Severity.INFO if done.cached else None,
             )
+
+
+_CACHED = (
+    "nothing to do: it is made of sizes, weights or settings, and the file has what it was made for"
+)
+_COUNTED = "count outside of the model; make it an input and an output if the result depends on it"

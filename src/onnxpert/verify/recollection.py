@@ -1,0 +1,166 @@
+"""What a model keeps from call to call and answers by: each thing is given back to it alone, after all
+else has been put back, and the example is asked again.
+
+A number that grows with every call may decide only later (`if self.calls > 100`), so it is also given as
+it will be by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import torch
+
+from onnxpert.core import belongings
+from onnxpert.core.tables import Piece, Table
+from onnxpert.core.types import Loaded
+from onnxpert.verify.arrays import to_array
+from onnxpert.verify.compare import compare
+from onnxpert.verify.reference import Output, Reference, RefusedError
+from onnxpert.verify.values import Values, valued
+
+_Answer: TypeAlias = Sequence[Output]
+
+_MOST = 16  # things that are looked at one by one
+_SECONDS = 5.0  # of the processor's, after which no further question is asked
+_LATER = (1, 2, 3, 8, 9, 98, 99, 998, 999, 9_998, 9_999, 999_999)  # calls from the second one on
+
+
+def recollections(loaded: Loaded, seed: int) -> tuple[str, ...]:
+    """The names of the attributes and variables by which a later call answers otherwise; tensors that are
+    written to in place are not among them, for it is seen while they are written."""
+    module = getattr(loaded.module, "__self__", loaded.module)  # of a bound method
+    if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
+        return ()
+    tables = (
+        *belongings.of_attributes(module),
+        *belongings.of_model(module),
+        *belongings.of_code(module),
+    )
+    with Reference(loaded, seed) as reference:
+        try:
+            return tuple(_Asking(reference, tables, loaded).names())
+        except RefusedError:
+            return ()
+
+
+class _Asking:
+    """The questions that are asked of one model, at its example."""
+
+    def __init__(self, reference: Reference, tables: Sequence[Table], loaded: Loaded) -> None:
+        self._reference = reference
+        self._tables = tables
+        self._example = [leaf.value for leaf in loaded.leaves]
+        self._spent = 0.0
+        self._answer: _Answer = ()
+
+    def names(self) -> Iterator[str]:
+        self._answer = self._asked()
+        if _differ(self._answer, self._asked()):  # neither a seed nor its past explains that
+            return
+        told: set[str] = set()
+        for before in (self._example, self._others()):
+            pieces = self._left_by(before)[:_MOST]
+            together = self._given(pieces) if len(pieces) > 1 else None
+            for piece in pieces:
+                if piece.name in told:
+                    continue
+                rest = [one for one in pieces if one is not piece]
+                if self._decides(piece) or self._decides_among(rest, together):
+                    told.add(piece.name)
+                    yield piece.name
+
+    def _decides(self, piece: Piece) -> bool:
+        return any(
+            _differ(self._answer, self._given([replace(piece, now=value)]))
+            for value in _futures(piece)
+        )
+
+    def _decides_among(self, rest: Sequence[Piece], together: _Answer | None) -> bool:
+        """Of a mean and a count, only both say what a call makes of the mean."""
+        return together is not None and _differ(together, self._given(rest))
+
+    def _given(self, pieces: Sequence[Piece]) -> _Answer | None:
+        """The answer of a model that only these are brought back to; None where it has none, or where
+        enough has been asked."""
+        if self._spent > _SECONDS:
+            return None
+        for piece in pieces:
+            piece.put(_fresh(piece.now))
+        try:
+            return self._asked()
+        except RefusedError:  # a place beyond a table: no answer is no other answer
+            return None
+
+    def _left_by(self, leaves: Sequence[Any]) -> list[Piece]:
+        """What a call changes, once all is as it was before."""
+        found: list[Piece] = []
+        try:
+            self._reference.left_by(
+                leaves, lambda: found.extend(p for table in self._tables for p in table.pieces())
+            )
+        except RefusedError:  # values of ours
+            return []
+        return list({piece.name: piece for piece in found}.values())
+
+    def _asked(self) -> _Answer:
+        try:
+            return self._reference.call(self._example)
+        finally:
+            self._spent += self._reference.took
+
+    def _others(self) -> list[Any]:
+        generator = torch.Generator().manual_seed(0)
+        return [
+            valued(value, value.shape, Values.WILD, generator)
+            if isinstance(value, torch.Tensor)
+            else value
+            for value in self._example
+        ]
+
+
+def _differ(one: _Answer, other: _Answer | None) -> bool:
+    if other is None:
+        return False
+    if len(one) != len(other):
+        return True
+    return any(
+        compare(a, to_array(b if isinstance(b, torch.Tensor) else torch.tensor(b))).problem
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def _futures(piece: Piece) -> Iterator[Any]:
+    """What it is after the next call, and, of what grows, after later ones."""
+    yield piece.now
+    if isinstance(piece.now, dict) and isinstance(piece.before, dict):
+        grown = {
+            key: (piece.before[key], now)
+            for key, now in piece.now.items()
+            if key in piece.before and _grows(piece.before[key], now)
+        }
+        for calls in _LATER if grown else ():
+            yield {**piece.now, **{key: _after(*pair, calls) for key, pair in grown.items()}}
+    elif _grows(piece.before, piece.now):
+        yield from (_after(piece.before, piece.now, calls) for calls in _LATER)
+
+
+def _after(before: Any, now: Any, calls: int) -> Any:
+    return now + calls * (now - before)
+
+
+def _grows(before: Any, now: Any) -> bool:
+    numbers = all(type(each) in (int, float) for each in (before, now))
+    return numbers and before != now
+
+
+def _fresh(value: Any) -> Any:
+    """The same, for a call to write to."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if type(value) in (list, tuple):
+        return type(value)(_fresh(each) for each in value)
+    if type(value) is dict:
+        return {key: _fresh(each) for key, each in value.items()}
+    return value
