@@ -121,6 +121,19 @@ def test_an_instance_norm_trains_where_it_has_statistics_of_its_own(tracked: boo
     assert marks(report, "STA312") == ({"norm": Severity.ERROR} if tracked else {})
 
 
+@pytest.mark.parametrize("tracked", [True, False])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_batch_norm_trains_where_it_has_statistics_of_its_own(tracked: bool, whole: bool) -> None:
+    model = Normalised(tracked).train(whole)
+    model.norm = nn.BatchNorm1d(3, track_running_stats=tracked)
+    report = onnxpert.diagnose(model, (torch.randn(2, 3, 5),))
+    rule = "STA303" if whole else "STA312"
+    assert marks(report, rule) == ({"norm": Severity.ERROR} if tracked else {})
+    assert report.ok is not tracked
+    if not (tracked or whole):
+        assert marks(report, "STA313") == {"norm": Severity.INFO}
+
+
 class Tallies(nn.Module):
     def __init__(self) -> None:
         super().__init__()

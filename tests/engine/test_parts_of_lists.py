@@ -19,6 +19,11 @@ class Turned(nn.Module):
         return torch.cat(x.split(2, 1)[::-1], 1)
 
 
+class FirstOnly(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.stack(x.split(2, 1)[:1])
+
+
 class FirstAndRest(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, int]:
         first, *rest = x.split(2, 1)
@@ -61,7 +66,7 @@ class ByTwos(nn.Module):
         return rows[0]
 
 
-_KINDS = [Turned, FirstAndRest, RestAndLast, Rotated, StarsTogether, ByTwos]
+_KINDS = [Turned, FirstOnly, FirstAndRest, RestAndLast, Rotated, StarsTogether, ByTwos]
 
 
 @pytest.mark.parametrize("kind", _KINDS)

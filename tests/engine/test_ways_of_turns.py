@@ -64,9 +64,34 @@ class ByWhatIsMadeOfTheSize(_Recurrent):
         return h.clamp(max=1000.0) if math.sqrt(x.shape[1]) > 4.5 else h
 
 
-def _right(model: nn.Module, path: Path) -> None:
+class AtSingleLengths(_Recurrent):
+    def forward(self, x: Tensor) -> Tensor:
+        h = x.new_zeros(x.shape[0], 3)
+        for t in range(x.shape[1]):
+            h = self.turn(x, h, t)
+        return h.clamp(max=1000.0) if x.shape[1] in (22, _LONG) else h
+
+
+class AtHalfOfThem(_Recurrent):
+    def forward(self, x: Tensor) -> Tensor:
+        h = x.new_zeros(x.shape[0], 3)
+        for t in range(x.shape[1]):
+            h = self.turn(x, h, t)
+        return h.clamp(max=1000.0) if x.shape[1] // 2 in (11, _LONG // 2) else h
+
+
+class AtTwoSizes(_Recurrent):
+    def forward(self, x: Tensor) -> Tensor:
+        h = x.new_zeros(x.shape[0], 3)
+        for t in range(x.shape[1]):
+            h = self.turn(x, h, t)
+        return h.clamp(max=1000.0) if x.shape[1] - 2 == 4 * x.shape[0] + 12 else h
+
+
+def _right(model: nn.Module, path: Path, example: int = 5) -> None:
     torch.manual_seed(0)
-    onnxpert.export(model, (torch.randn(2, 5, 3),), path, dynamic_shapes={"x": {0: "b", 1: "t"}})
+    x = torch.randn(2, example, 3)
+    onnxpert.export(model, (x,), path, dynamic_shapes={"x": {0: "b", 1: "t"}})
     session = ort.InferenceSession(path)
     for length in (4, 20, 22, _LONG):
         x = torch.randn(2, length, 3).abs() * 1e5
@@ -77,6 +102,14 @@ def _right(model: nn.Module, path: Path) -> None:
 @pytest.mark.parametrize("kind", [InATurn, ByTheLengthOfAList, ByWhatIsMadeOfTheSize])
 def test_a_way_of_the_users(kind: type[nn.Module], tmp_path: Path) -> None:
     _right(kind().eval(), tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("kind", [AtSingleLengths, AtHalfOfThem, AtTwoSizes])
+@pytest.mark.parametrize("example", [5, 22])
+def test_a_way_that_the_model_goes_at_single_lengths(
+    kind: type[nn.Module], example: int, tmp_path: Path
+) -> None:
+    _right(kind().eval(), tmp_path / "m.onnx", example)
 
 
 @pytest.mark.parametrize("asked", ["x.shape[1]", "t"])

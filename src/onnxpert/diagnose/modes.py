@@ -30,6 +30,7 @@ class Layer:
     name: str
     path: str
     training: bool  # the module's own mode
+    always: bool  # it is the same in evaluation
 
 
 def is_on(name: str, args: tuple[Any, ...]) -> bool:
@@ -45,6 +46,11 @@ def is_on(name: str, args: tuple[Any, ...]) -> bool:
         return bool(training and share and layers > 1)
     on = len(args) > place and bool(args[place]) and not (name == _BY_INSTANCE and args[3] is None)
     return on and not ("dropout" in name and args[1] == 0)
+
+
+def is_always(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether a call does in evaluation what it does in training: a batch norm without statistics."""
+    return name == "batch_norm" and args[3] is None
 
 
 def is_training(loaded: Loaded) -> bool:
@@ -76,4 +82,5 @@ def switched_on(captured: Captured) -> Iterator[tuple[fx.Node, Layer]]:
         name = getattr(packet, "__name__", "")
         if name in FLAGS and is_on(name, node.args):
             path = module_of(node.meta)
-            yield node, Layer(name.rstrip("_"), path, modes.get(path, False))
+            training = modes.get(path, False)
+            yield node, Layer(name.rstrip("_"), path, training, is_always(name, node.args))

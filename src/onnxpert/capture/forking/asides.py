@@ -1,4 +1,6 @@
-"""What a model asks about sizes beside its loops: a rolled program does not go through it again."""
+"""What a model asks about sizes beside its loops: a rolled program does not go through it again.
+
+`ShapeEnv._maybe_guard_rel` is torch's own; tried on torch 2.13 and 2.15."""
 
 from __future__ import annotations
 
@@ -6,18 +8,29 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+import sympy
+
 from onnxpert.capture.forking.questions import Asking
 from onnxpert.capture.forking.runs import Record, Runs
-from onnxpert.capture.guards import Assumption, environment_of
+from onnxpert.capture.guards import Assumption
 from onnxpert.core.source import location
-from onnxpert.core.types import Captured, Loaded
+from onnxpert.core.types import Loaded
 
 logger = logging.getLogger(__name__)
 
 
+class Hearing(Asking):
+    """Is asked about a size by which a loop has counted, too: to torch that is a number from then on,
+    and whatever is made of it."""
+
+    def _maybe_guard_rel(self, expr: Any) -> None:  # type: ignore[override]
+        if not isinstance(expr, sympy.Eq):
+            super()._maybe_guard_rel(expr)
+
+
 def asked_once(loaded: Loaded, record: Record) -> tuple[Assumption, ...]:
-    """What the model's own code asks about a size outside its loops, as one run answers it."""
-    runs = Runs(loaded, record)
+    """What the model's own code asks about sizes outside its loops, as one run answers it."""
+    runs = Runs(loaded, record, Hearing)
     try:
         first = runs.completed((), runs.first)
     # The model does not take a short example, or torch cannot follow it there.
@@ -26,20 +39,10 @@ def asked_once(loaded: Loaded, record: Record) -> tuple[Assumption, ...]:
     if isinstance(first, Exception):
         logger.debug("nothing is known of what is asked besides", exc_info=first)
         return ()
-    return _assumptions(first.environment)
-
-
-def asked_in(captured: Captured) -> tuple[Assumption, ...] | None:
-    """The same of a run that there is; None if it was none that hears what is asked."""
-    environment = environment_of(captured.plain or captured)
-    return _assumptions(environment) if isinstance(environment, Asking) else None
-
-
-def _assumptions(environment: Asking) -> tuple[Assumption, ...]:
     return tuple(
         (expr, frames)
-        for expr, frames in environment.settled_once
-        if len(expr.free_symbols) == 1 and not _is_assertion(frames)
+        for expr, frames in first.environment.settled_once
+        if not _is_assertion(frames)
     )
 
 

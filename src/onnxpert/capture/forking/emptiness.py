@@ -6,7 +6,6 @@ with half the size, rounded up, the same question stays open. The comparisons of
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -63,20 +62,9 @@ def _reopened(
         environment = size.node.shape_env
         if not (settled and takes(environment) and _is_users(sys._getframe(1))):
             return found
-        if isinstance(environment, Asking):
-            _note(name, size.node, other, found)
         return found if if_empty is None else _asked(size.node, if_empty) or found
 
     return compare
-
-
-def _note(name: str, node: Any, other: int, found: torch.SymBool) -> None:
-    """A size that a loop has made a number is no longer asked about, though others may differ."""
-    if node._expr.free_symbols and not node.expr.free_symbols:
-        relation = getattr(operator, name)(node._expr, sympy.Integer(other))
-        if name in ("__eq__", "__ne__"):  # of expressions, Python compares the spelling
-            relation = (sympy.Eq if name == "__eq__" else sympy.Ne)(node._expr, other)
-        node.shape_env.note(sys._getframe(2), relation, found.node.expr == sympy.true)
 
 
 def _is_users(frame: FrameType) -> bool:

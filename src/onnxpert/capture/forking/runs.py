@@ -127,8 +127,9 @@ class Run:
 class Runs:
     """All the runs that were made of one model."""
 
-    def __init__(self, loaded: Loaded, record: Record) -> None:
+    def __init__(self, loaded: Loaded, record: Record, kind: type[Asking] = Asking) -> None:
         self._loaded = loaded
+        self._kind = kind
         self._record = record
         self._weights = Weights()
         self._made: dict[Any, Run | Exception] = {}
@@ -196,7 +197,7 @@ class Runs:
         made: list[Listener] = []
 
         def make(_: FakeTensorMode, *rest: Any) -> Listener:
-            mode = asking_mode(plan, self._loaded.thorough, self._loaded.doubted)
+            mode = asking_mode(plan, self._loaded.thorough, self._loaded.doubted, self._kind)
             made.append(Listener(mode, owner(self._loaded.module), *rest))
             return made[0]
 

@@ -11,9 +11,9 @@ import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils._sympy.functions import Max, Min
 
+from onnxpert.capture.open_sizes.ones import is_at_least
 from onnxpert.capture.open_sizes.turns import length_between
 
-_NEVER_LESS = 2  # are the sizes that torch thinks of
 _sym: Any = torch  # whose functions of symbols have no types
 
 
@@ -56,7 +56,7 @@ def is_settled_by(end: Any, size: Any) -> bool:
     """Whether an end is beyond the size, or the size, to torch alone, for which no size is less than 2."""
     if not isinstance(end, torch.SymInt) or not end.node.has_hint() or type(size) is not int:
         return False
-    return statically_known_true(end >= size) and not _is_at_least(end, size)
+    return statically_known_true(end >= size) and not is_at_least(end, size)
 
 
 def _kept(size: Any, first: int, last: int | None) -> Any:
@@ -68,30 +68,14 @@ def _kept(size: Any, first: int, last: int | None) -> Any:
 
 
 def _least(size: Any, number: int) -> Any:
-    if _is_at_least(size, number):
+    if is_at_least(size, number):
         return number
     return size if statically_known_true(size <= number) else _sym.sym_min(size, number)
 
 
 def _no_less(size: Any) -> Any:
     """Than nothing."""
-    return size if _is_at_least(size, 0) else _sym.sym_max(size, 0)
-
-
-def _is_at_least(size: Any, number: int) -> bool:
-    """Also where the inputs have sizes of 1, which torch never takes into account: that a size is more
-    than that was asked for, or answered, only if it is more than 2."""
-    if not isinstance(size, torch.SymInt):
-        return bool(size >= number)
-    ranges = size.node.shape_env.var_to_range
-    expr = size.node.expr
-    known = {one: ranges[one].lower for one in expr.free_symbols if one in ranges}
-    ones = {one: low if low > _NEVER_LESS else min(low, 1) for one, low in known.items()}
-    try:
-        lowest = expr.xreplace(ones)
-    except (ZeroDivisionError, AssertionError):  # what is computed with it allows no 1
-        return statically_known_true(size >= number)
-    return bool(lowest >= number) and statically_known_true(size >= number)
+    return size if is_at_least(size, 0) else _sym.sym_max(size, 0)
 
 
 def _is_open(kept: Any, size: torch.SymInt) -> bool:

@@ -11,6 +11,8 @@ import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, statically_known_true
 
+from onnxpert.capture.open_sizes.ones import is_at_least
+
 # In each run: the number of a turn -> how many turns there are.
 _COUNTS: WeakKeyDictionary[ShapeEnv, dict[sympy.Symbol, Any]] = WeakKeyDictionary()
 
@@ -35,13 +37,20 @@ def length_between(start: Any, end: Any, size: Any) -> int | None:
         if not statically_known_true(_boolean(start, sympy.diff(last, turn) >= 0)):
             return None
         last = last.subs(turn, counts[turn] - 1)
-    inside = _boolean(start, sympy.Le(sympy.expand(last - _expression(size)), 0))
-    first = _boolean(start, sympy.Ge(start.node.expr, 0))
-    return int(length) if statically_known_true(first) and statically_known_true(inside) else None
+    beyond = _number(start, sympy.expand(_expression(size) - last))
+    return int(length) if is_at_least(start, 0) and is_at_least(beyond, 0) else None
 
 
 def _expression(size: Any) -> Any:
     return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
+
+
+def _number(like: torch.SymInt, expr: Any) -> Any:
+    if expr.is_Integer:
+        return int(expr)
+    node = like.node
+    made = type(node)(expr, node.shape_env, int, None)
+    return torch.SymInt(made)  # type: ignore[no-untyped-call]
 
 
 def _boolean(like: torch.SymInt, condition: Any) -> Any:

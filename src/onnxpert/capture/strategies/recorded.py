@@ -13,7 +13,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, owner
-from onnxpert.capture.forking import asked_in, asked_once, flat, forked
+from onnxpert.capture.forking import asked_once, flat, forked
 from onnxpert.capture.forking.joining import SidesDifferError
 from onnxpert.capture.forking.questions import EndlessError
 from onnxpert.capture.forking.runs import TooManyPathsError
@@ -127,7 +127,7 @@ class Walker:
             found = found or in_blocks(loaded, captured, self._plainly, self._forked)
             # Its branches, where it was recorded with them, are questions and no assumptions.
             is_plain = found is not None and not found.branches
-            found = self._asked(loaded, cut, found, captured) if is_plain else found
+            found = self._asked(loaded, cut, found) if is_plain else found
             return found and self._whole(loaded, found)
         found = None
         if not any(branch.about_data for branch in captured.branches):
@@ -135,7 +135,7 @@ class Walker:
         if found is None and (captured.branches or captured.reads):
             # As it was captured: a plain run knows no branches, and may stop at `int(n.item())`.
             found = rolled(loaded, axes, self._flatly, SHORT)
-        return self._whole(loaded, self._asked(loaded, axes, found, captured))
+        return self._whole(loaded, self._asked(loaded, axes, found))
 
     def _of_any_number(
         self, loaded: Loaded, captured: Captured, heads: Iterable[Location | None]
@@ -158,20 +158,15 @@ class Walker:
         return None if len(self.offers.refused(loaded, axes)) < len(axes) else found
 
     def _asked(
-        self,
-        loaded: Loaded,
-        axes: Sequence[Axis],
-        found: Captured | None,
-        first: Captured | None = None,
+        self, loaded: Loaded, axes: Sequence[Axis], found: Captured | None
     ) -> Captured | None:
         """A rolled program knows the few lengths it was told by: what the model asks about sizes
-        besides is assumed, as it was answered then, or in the `first` run."""
+        besides has another answer at others, which its lines say. Where nobody can follow those it is
+        assumed, as it was answered then."""
         if found is None:
             return None
-        asked = asked_in(first) if first is not None else None
-        if asked is None:
-            asked = asked_once(small(loaded, axes), self._heard)
-        return assuming(found, asked)
+        asked = asked_once(small(loaded, axes), self._heard)
+        return (self._written(loaded) if asked else None) or assuming(found, asked)
 
     def _in_turns(self, loaded: Loaded, axes: Sequence[Axis], graph: fx.Graph) -> Captured | None:
         return with_rest(loaded, axes, graph, self._plainly) or rolled(loaded, axes, self._plainly)

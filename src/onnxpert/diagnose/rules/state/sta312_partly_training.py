@@ -41,7 +41,7 @@ def partly_training(captured: Captured) -> Iterator[Hit]:
     Unsafe: `switch-to-eval` changes what the model computes, so it asks for `repair="all"`.
     """
     for node, layer in switched_on(captured):
-        if layer.training:
+        if layer.training and not layer.always:
             yield Hit(
                 f"{layer.path} is in training mode while the model is not, and {layer.name} acts on it",
                 at=of_meta(node.meta),

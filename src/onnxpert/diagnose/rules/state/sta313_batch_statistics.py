@@ -40,7 +40,7 @@ def batch_statistics(captured: Captured) -> Iterator[Hit]:
     Nothing to repair: the file computes what the model computes.
     """
     for node, layer in switched_on(captured):
-        if layer.name == "batch_norm" and not layer.training:
+        if layer.name == "batch_norm" and (layer.always or not layer.training):
             yield Hit(
                 "batch_norm has no running statistics and normalises by the batch it is given",
                 at=of_meta(node.meta),
