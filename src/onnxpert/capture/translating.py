@@ -15,6 +15,7 @@ import torch
 
 from onnxpert.capture.flat import owner
 from onnxpert.capture.state import untouched
+from onnxpert.capture.stepping.over import stepped_over
 from onnxpert.core.types import Asked, Blocker, Loaded, Location
 
 logger = logging.getLogger(__name__)
@@ -27,14 +28,15 @@ def translated(loaded: Loaded, blockers: Sequence[Blocker]) -> tuple[Blocker, ..
     """Those among them that would be none if the rest were mended."""
     arrays = [one for one in blockers if one.asked is Asked.NUMPY and not _is_list(one)]
     others = [one for one in blockers if one not in arrays]
-    if not arrays or not others or any(one.asked in _FOLLOWED for one in others):
+    passed = stepped_over()
+    if not arrays or not (others or passed) or any(one.asked in _FOLLOWED for one in others):
         return ()
     try:
         ends = _ends(loaded)
     except Exception:  # then nothing is known of it, and it counts as in the way
         logger.debug("what torch translates is not known", exc_info=True)
         return ()
-    known = {_line(place) for one in blockers for place in (one.location, one.needed)}
+    known = {_line(place) for one in blockers for place in (one.location, one.needed)} | passed
     if any(known.isdisjoint(end) for end in ends):
         return ()  # it may be what the array is used for
     lines = set().union(*ends)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -28,6 +28,7 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
         super().__init__(mode, names, whole)
         self.known = self._environment.number
         self._real: dict[int, torch.Tensor] = {}  # id of a fake -> what it stands for
+        self._doubtful: dict[int, torch.Tensor] = {}  # stand-ins of sizes that nobody knows, by id
         self._stood_in: set[int] = set()  # ids of real tensors that came from outside the graph
         self._left = (
             False  # whether NumPy has been handed anything: what it gives back is no constant
@@ -76,7 +77,17 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
         name = f"outside_{len(self.inputs)}"
         self.placeholder(GraphInput(InputKind.CONSTANT, name, dense), fake)
         self._real[id(fake)] = real
+        self._doubt(fake)
         return fake
+
+    def _doubt(self, fake: torch.Tensor) -> None:
+        """Sizes that may be made of dynamic ones, though they are numbers: what is asked of them says
+        nothing of the model."""
+        if not self._dynamic():
+            return
+        known = {pair for shape in self._shapes() for pair in _numbers(shape)}
+        if any(pair not in known for pair in _numbers(fake.shape) if pair[1] != 1):
+            self._doubtful[id(fake)] = fake
 
     def _sizes(self, real: torch.Tensor) -> list[Any]:
         """The shape of a stand-in: a size that an input's dynamic one has is taken to be that one,
@@ -85,14 +96,18 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
 
     def _dynamic(self) -> dict[int, Any]:
         found: dict[int, Any] = {}
-        for node in self.graph.nodes:
-            if node.op != "placeholder":
-                break
-            value = node.meta["val"]
-            for size in value.shape if isinstance(value, torch.Tensor) else ():
+        for shape in self._shapes():
+            for size in shape:
                 if isinstance(size, torch.SymInt) and size.node.hint is not None:
                     found.setdefault(size.node.hint, size)
         return found
+
+    def _shapes(self) -> Iterator[torch.Size]:
+        """Those of the inputs."""
+        for entry, node in zip(self.inputs, self.graph.nodes, strict=False):
+            value = node.meta["val"]
+            if entry.kind is InputKind.USER and isinstance(value, torch.Tensor):
+                yield value.shape
 
     def real(self, value: Any) -> Any:
         """The example's value of what stands for it; raises LookupError where it is not known."""
@@ -146,3 +161,9 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
                 look = densely if odd else sparsely
                 given, named = pytree.tree_map_only(torch.Tensor, look, (given, named))
                 return func(*given, **named)
+
+
+def _numbers(shape: torch.Size) -> Iterator[tuple[int, int]]:
+    """The sizes that are none of the dynamic ones, each with its place from the end."""
+    pairs = zip(range(len(shape)), reversed(shape), strict=True)
+    yield from ((place, size) for place, size in pairs if isinstance(size, int))

@@ -238,7 +238,7 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
                 return self._really(func, args, kwargs)
         mark, wanted = self.mark(), self._wanted
         try:
-            with self._dispatching():
+            with self._dispatching(), self._doubting((args, kwargs)):
                 out = super().__torch_dispatch__(func, types, args, kwargs)
         except Exception as error:
             # Behind a loop that was left, an error is the model's own if real tensors know nothing of it.
@@ -261,7 +261,21 @@ class Scout(Doubles):  # type: ignore[no-untyped-call]
             self.take_back(mark)
             return self.stand_in(self._run(func, args, kwargs, RuntimeError(str(func))))
         self._follow(func, args, kwargs, out)
+        for each in tensors(out) if self._is_doubtful((args, kwargs)) else ():
+            self._doubt(each)
         return out
+
+    def _is_doubtful(self, given: Any) -> bool:
+        return bool(self._doubtful) and any(id(each) in self._doubtful for each in tensors(given))
+
+    @contextmanager
+    def _doubting(self, given: Any) -> Iterator[None]:
+        environment = self._environment
+        before, environment.doubting = environment.doubting, self._is_doubtful(given)
+        try:
+            yield
+        finally:
+            environment.doubting = before
 
     @contextmanager
     def _dispatching(self) -> Iterator[None]:

@@ -28,7 +28,7 @@ from onnxpert.core.types import Loaded
 logger = logging.getLogger(__name__)
 _MOST = 12  # lines of one model: each is a run
 _OF_PYTHONS = re.compile(r"^(list|tuple|string|range object|bytearray|array|pop|deque)\b")
-_INSIDE: ContextVar[bool] = ContextVar("inside", default=False)
+_Line = tuple[str, int]
 
 
 class _Frame(NamedTuple):
@@ -42,24 +42,35 @@ class Stepped:
     def __init__(self) -> None:
         self.any = False
         self.further: list[BaseException] = []  # what is wrong by itself, behind the first
+        self.lines: set[_Line] = set()
         self._with_stand_ins: set[str] = set()  # functions in which a value is nobody's
 
-    def tell(self, error: BaseException, function: CodeType, *, refusal: bool) -> None:
+    def tell(self, error: BaseException, function: CodeType, line: int, *, refusal: bool) -> None:
         """In a function that goes on with a stand-in, only what its author raises says anything."""
         name = f"{function.co_filename}:{function.co_firstlineno}"
         is_own = refusal or name not in self._with_stand_ins
         if self.any and is_own and not isinstance(error, NameError):
             self.further.append(error)
         self.any = True
+        self.lines.add((function.co_filename, line))
         if not refusal:
             self._with_stand_ins.add(name)
+
+
+_INSIDE: ContextVar[Stepped | None] = ContextVar("inside", default=None)
+
+
+def stepped_over() -> frozenset[_Line]:
+    """The lines that are gone past just now."""
+    inside = _INSIDE.get()
+    return frozenset() if inside is None else frozenset(inside.lines)
 
 
 @contextmanager
 def stepping_over(loaded: Loaded, error: BaseException) -> Iterator[Stepped]:
     """While on, the model goes on behind the error, and behind what it raises then."""
     stepped, helper = Stepped(), StandIns()
-    token = _INSIDE.set(True) if not _INSIDE.get() else None
+    token = _INSIDE.set(stepped) if _INSIDE.get() is None else None
     try:
         with ExitStack() as stack:
             met: BaseException | None = error if token is not None else None
@@ -87,7 +98,7 @@ def _step(error: BaseException, helper: StandIns, stack: ExitStack, stepped: Ste
             if new is None or not functions:
                 continue
             stack.enter_context(swapped(dict.fromkeys(functions, new), helper, NAME))
-            stepped.tell(error, code, refusal=refusal[0])
+            stepped.tell(error, code, frame.spot.line, refusal=refusal[0])
             return True
     return False
 

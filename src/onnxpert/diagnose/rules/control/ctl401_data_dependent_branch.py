@@ -20,6 +20,7 @@ from onnxpert.diagnose.causes import (
 )
 from onnxpert.diagnose.flow import end_of
 from onnxpert.diagnose.instead import of_number, of_unwritten
+from onnxpert.diagnose.multiplying import multiplies_at
 from onnxpert.diagnose.rule import rule
 
 _STRUCTURES = "its sides return different structures"  # what the join of the sides says of that
@@ -84,6 +85,8 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
             "whose size may depend on the data",
         )
     for blocker in found:
+        if multiplies_at(failed, blocker.location):
+            continue  # in more ways than a file can hold, which is said there
         if uneven is None and (differ := _difference(failed, blocker.location)):
             yield Hit(
                 f"Python branches on the value of a tensor, and {differ}",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from onnxpert.core.types import Asked, Blocker, CaptureFailed, Hit, Location, Severity
+from onnxpert.core.types import CaptureFailed, Hit, Severity
+from onnxpert.diagnose.causes import told, unwritten
+from onnxpert.diagnose.multiplying import multiplying
 from onnxpert.diagnose.rule import rule
 
 
@@ -59,25 +61,13 @@ def too_many_paths(failed: CaptureFailed) -> Iterator[Hit]:
     ## Repair safety
     Not repaired.
     """
-    for _, failure in failed.attempts:
-        if failure.kind == "TooManyPathsError":
-            places = getattr(failure.error, "places", ())
-            if not places and failed.blockers:
-                continue  # no path came to its end: what is in the way of that is said by itself
-            if places and any(map(_is_at(places[0][0]), failed.blockers)):
-                continue  # it is a value that Python wants, which is said by itself
-            yield Hit(
-                "the branches of the model multiply: there are too many paths for one file",
-                at=places[0][0] if places else None,
-                help="keep in tensors or numbers what one branch decides and the next one reads",
-                notes=tuple(f"asked in {count} of the paths: {at}" for at, count in places),
-            )
-
-
-def _is_at(place: Location) -> Callable[[Blocker], bool]:
-    def at(blocker: Blocker) -> bool:
-        places = [each for each in (blocker.location, blocker.needed) if each is not None]
-        is_same = any((each.file, each.line) == (place.file, place.line) for each in places)
-        return is_same and blocker.asked in (Asked.NUMBER, Asked.NUMPY, Asked.CALL, Asked.LOOP)
-
-    return at
+    for found in multiplying(failed):
+        yield Hit(
+            "the branches of the model multiply: there are too many paths for one file",
+            at=found.at,
+            help="keep in tensors or numbers what one branch decides and the next one reads",
+            notes=(
+                *(f"asked in {count} of the paths: {at}" for at, count in found.counts),
+                *told(unwritten(failed)),
+            ),
+        )
