@@ -147,7 +147,23 @@ def _asked_more(
             return lines
     if not loaded.keeps_nan and _passes_over_nan(lowered, verified):
         return replace(loaded, keeps_nan=True)  # type: ignore[no-any-return]
-    return None
+    return _as_it_runs(walk, loaded, verified, crossed)
+
+
+def _as_it_runs(
+    walk: Walk, loaded: Loaded, verified: Verified, crossed: Sequence[Crossed]
+) -> Loaded | None:
+    """With libraries told of no export, where one that was told computed something else."""
+    if not isinstance(walk.captured, Captured) or not walk.captured.announced:
+        return None
+    chance = verified.nondeterministic or verified.stateful or verified.sway is not None
+    if crossed or chance or walk.contents_itself:
+        return None
+    failed = [row for row in verified.rows if row.verdict is Verdict.FAIL]
+    if not any(row.max_abs is not None and not row.choices for row in failed):
+        return None
+    walk.announced = walk.kept(loaded)
+    return replace(loaded, unannounced=True)  # type: ignore[no-any-return]
 
 
 def _off_its_lines(walk: Walk, loaded: Loaded) -> Loaded | None:
@@ -273,6 +289,18 @@ def as_proven(walk: Walk) -> Loaded | None:
     if kept is None or not (walk.blocked or _varying(kept.loaded) - _varying(_seen(walk, kept))):
         return None
     walk.proven, walk.contents_itself = None, True
+    walk.known, walk.findings = kept.captured, list(kept.findings)
+    _forget_graph(walk)
+    return kept.loaded
+
+
+def as_announced(walk: Walk) -> Loaded | None:
+    """A walk in which libraries were told of no export, and nothing followed what they did then, as it
+    had failed before."""
+    kept = walk.announced
+    if kept is None or not isinstance(walk.captured, CaptureFailed):
+        return None
+    walk.announced, walk.contents_itself = None, True
     walk.known, walk.findings = kept.captured, list(kept.findings)
     _forget_graph(walk)
     return kept.loaded

@@ -32,6 +32,7 @@ from onnxpert.core.types import (
 from onnxpert.diagnose import diagnose
 from onnxpert.engine.again import (
     after_a_proof,
+    as_announced,
     as_proven,
     holds_nan,
     innocent,
@@ -164,7 +165,7 @@ def _walked(walk: Walk, path: Path, keep: bool, action: Action) -> Report:
     try:
         # Again only with fewer dynamic dimensions, or fewer bodies to follow: it ends.
         while loaded is not None:
-            loaded = _turn(walk, loaded, path) or as_proven(walk)
+            loaded = _turn(walk, loaded, path) or as_proven(walk) or as_announced(walk)
             loaded = loaded or with_less_offered(walk) or with_constants(walk)
         if walk.saved is not None and keep and not walk.blocked:
             walk.saved = publish(walk.saved, path)

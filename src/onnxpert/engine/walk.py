@@ -60,6 +60,7 @@ class Walk:
     quantised: Quantised | None = None
     weights: Wish = field(default_factory=Wish)
     proven: Kept | None = None  # a file that takes fewer sizes than were asked for
+    announced: Kept | None = None  # a file that was wrong, of a model whose libraries knew of it
     known: Captured | CaptureFailed | None = None  # a capture that need not be made again
     contents_itself: bool = False  # with that file: no other way leads to a better one
     narrower: str = ""  # the type that the target computes in instead of float64, by consent

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+from onnxpert.capture.announcing import Audience
 from onnxpert.capture.entering import entered, tensor_names
 from onnxpert.capture.flat import Flat, owner
 from onnxpert.capture.forking import asked_once, flat, forked
@@ -219,8 +220,10 @@ def record(
     values = entered(recorder, loaded)
     root = owner(loaded.module) or flat
     deeds = Deeds(root, lambda: recorder.modules[-1])
+    audience = Audience(told=not loaded.unannounced)
     with (
         untouched(owner(loaded.module), code=False) as changes,
+        audience.answered(),
         deeds.watching(),
         recording(recorder, root),
         naming_errors(recorder),
@@ -236,6 +239,7 @@ def record(
         guards=guards_of(recorder.fake_mode.shape_env),
         output_names=flat.names or (),
         loaded=loaded,
+        announced=audience.asked and audience.told,
         written=tuple(changes.attributes),
         placeholders=tuple(recorder.custom.placeholders),
         done=deeds.done(changes.attributes, changes.owners),

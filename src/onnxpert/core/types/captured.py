@@ -137,6 +137,7 @@ class Captured:
     # Sizes (input, axis) whose loops were told by a few lengths: longer ones are to be looked at.
     inferred: tuple[tuple[str, int], ...] = ()
     cut_short: bool = False  # a scout's, which got no further: no outputs
+    announced: bool = False  # a library asked whether it is being exported, and was told so
     left_open: bool = False  # a library asked about sizes, and only the example's side is here
     # Lines (file, number) that draw random numbers in evaluation mode too; of a model in training.
     lasting_chance: frozenset[tuple[str, int]] = frozenset()

@@ -103,6 +103,7 @@ class Loaded:
     keeps_nan: bool = False  # extremes see a NaN as torch does: the proof found one that matters
     thorough: bool = False  # both sides of what libraries ask about sizes, too
     doubted: frozenset[str] = frozenset()  # or only of these, which the proof found not to hold
+    unannounced: bool = False  # libraries are not told of an export: told so, they went a wrong way
     as_written: bool = False  # branches and loops by the source: by their runs, they were wrong
     or_not: bool = (
         False  # not at all if they cannot be read there: otherwise it was captured before
