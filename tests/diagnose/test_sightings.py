@@ -172,7 +172,7 @@ def test_texts_of_values_are_told_and_messages_are_not() -> None:
     report = onnxpert.diagnose(Words().eval(), (torch.randn(3),))
     assert marked(report, "CTL413") == ["text", "compared"]
     told = [each.severity for each in report.findings if each.rule == "CTL413"]
-    assert told == [Severity.INFO, Severity.WARNING]
+    assert told == [Severity.WARNING, Severity.WARNING]
 
 
 class Digests(nn.Module):
@@ -185,6 +185,26 @@ def test_a_digest_of_a_text_is_a_warning() -> None:
     report = onnxpert.diagnose(Digests().eval(), (torch.arange(3.0),))
     told = [each.severity for each in report.findings if each.rule == "CTL413"]
     assert (marked(report, "CTL413"), told) == (["text"], [Severity.WARNING])
+
+
+class Buckets(nn.Module):
+    """The text has a name, and is digested on another line, in another layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(16, 3)
+
+    def forward(self, x: Tensor, kind: Tensor) -> Tensor:
+        key = f"kind {kind.item()}"  # text
+        place = int(sha256(key.encode()).hexdigest(), 16) % 16
+        return x + self.table(torch.tensor(place))
+
+
+def test_a_digest_on_another_line_is_a_warning_and_its_input_is_used() -> None:
+    report = onnxpert.diagnose(Buckets().eval(), (torch.randn(3), torch.tensor(2)))
+    told = [each.severity for each in report.findings if each.rule == "CTL413"]
+    assert (marked(report, "CTL413"), told) == (["text"], [Severity.WARNING])
+    assert marked(report, "INP114") == []
 
 
 @torch.library.custom_op("onnxpert_sightings::sorts", mutates_args=())

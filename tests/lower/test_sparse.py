@@ -49,6 +49,40 @@ def test_they_are_multiplied(layout: str, mix: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:Sparse")
 @pytest.mark.parametrize("layout", ["to_sparse_coo", "to_sparse_csr"])
+@pytest.mark.parametrize("mix", [name for name in _MIXES if name != "made dense"])
+def test_they_are_multiplied_with_what_varies_in_size(layout: str, mix: str) -> None:
+    model = Mixing(getattr(_near(), layout)(), _MIXES[mix]).eval()
+    report = onnxpert.diagnose(model, (torch.randn(3, 2),), dynamic_shapes=({1: "n"},))
+    assert report.ok, str(report)
+
+
+class InTurns(Mixing):
+    def forward(self, x: Tensor) -> Tensor:
+        rows = [self.mix(self.near, x[:, t : t + 1]) for t in range(x.shape[1])]
+        y = torch.cat(rows, 1)
+        if y.sum() > 0:
+            y = y + 1
+        return y
+
+
+def test_they_are_multiplied_in_loops_and_before_branches() -> None:
+    model = InTurns(_near().to_sparse(), torch.sparse.mm).eval()
+    report = onnxpert.diagnose(model, (torch.randn(3, 4),), dynamic_shapes=({1: "n"},))
+    assert report.ok, str(report)
+
+
+@torch.library.custom_op("sparse_tests::limited", mutates_args=())
+def limited(x: Tensor) -> Tensor:
+    return torch.where(x < 0, x.tanh(), x)
+
+
+def test_they_are_multiplied_beside_an_operator_of_ones_own() -> None:
+    model = Mixing(_near().to_sparse(), lambda near, x: limited(torch.sparse.mm(near, x))).eval()
+    assert onnxpert.diagnose(model, (torch.randn(3, 2),)).ok
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("layout", ["to_sparse_coo", "to_sparse_csr"])
 def test_a_sparse_output_is_refused_where_it_is_made(layout: str) -> None:
     model = Mixing(getattr(_near(), layout)(), lambda near, _: near * 2.0).eval()
     report = onnxpert.diagnose(model, (torch.randn(3, 2),))
@@ -56,7 +90,7 @@ def test_a_sparse_output_is_refused_where_it_is_made(layout: str) -> None:
     assert found.rule == "OPS501"
     assert "sparse" in found.message
     assert found.location is not None
-    assert "self.mix" in found.location.code
+    assert "near * 2.0" in found.location.code
 
 
 class Beside(nn.Module):

@@ -37,7 +37,7 @@ from onnxpert.core import deadline
 from onnxpert.core.bodies import is_custom
 from onnxpert.core.keepsakes import keep
 from onnxpert.core.source import location
-from onnxpert.core.storages import own_place, written
+from onnxpert.core.storages import storage, written
 from onnxpert.core.types import GraphInput, InputKind, Location
 
 aten = torch.ops.aten
@@ -144,7 +144,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = name or f"constant_{len(self.inputs)}"
         self._kept.append(real)
         self._fakes[id(real)] = fake
-        self._lifted[own_place(fake)] = real
+        self._lifted[storage(fake)] = real
         self.placeholder(GraphInput(kind, name, real), fake)
         has_values = not (real.is_meta or isinstance(real, FakeTensor))
         # Of a parameter's numbers Python reads one or two (a temperature), never a matrix.
@@ -221,7 +221,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _is_new(self, out: Any) -> bool:
         """Whether what a call gave lies in no memory that was there before."""
-        return not any(own_place(t) in self._by_storage for t in _tensors(out))
+        return not any(storage(t) in self._by_storage for t in _tensors(out))
 
     def _number(self, tensor: Any) -> Any | None:
         """What a tensor holds, where that is known without running anything."""
@@ -261,7 +261,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             value, node, before = self._journal.pop()
             if node.op == "placeholder":
                 continue  # a weight stays known
-            self._by_storage[own_place(value)].remove(node)
+            self._by_storage[storage(value)].remove(node)
             if before is None:
                 self._nodes.pop(id(value), None)
             else:
@@ -304,11 +304,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._journal.append((value, node, self._nodes.get(id(value))))
         self._nodes[id(value)] = node
         self._kept.append(value)
-        self._by_storage.setdefault(own_place(value), []).append(node)
+        self._by_storage.setdefault(storage(value), []).append(node)
 
     def _keep_content(self, value: Any) -> None:
         """What the model's own run will write to is put back when all is done."""
-        real = self._lifted.get(own_place(value)) if isinstance(value, torch.Tensor) else None
+        real = self._lifted.get(storage(value)) if isinstance(value, torch.Tensor) else None
         if real is not None and not real.is_meta and not isinstance(real, FakeTensor):
             with unset_fake_temporarily():
                 keep(real)
@@ -316,7 +316,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _keep_look(self, value: torch.Tensor) -> None:
         """`unsqueeze_` gives the same tensor another shape: what was recorded keeps the one it had."""
         before = value.detach()
-        for node in self._by_storage.get(own_place(value), []):
+        for node in self._by_storage.get(storage(value), []):
             if node.meta["val"] is value:
                 node.meta["val"] = before
             if node.target is operator.getitem:
@@ -344,7 +344,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _relative(self, value: torch.Tensor) -> fx.Node:
         """The node of a tensor that came about without a call (`x.data`): same storage, same view."""
-        for node in reversed(self._by_storage.get(own_place(value), [])):
+        for node in reversed(self._by_storage.get(storage(value), [])):
             known = node.meta["val"]
             if known.shape == value.shape and known.stride() == value.stride():
                 self._remember(value, node)
@@ -388,7 +388,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _looks(self, value: torch.Tensor) -> Iterable[fx.Node]:
         """All that lies in the memory of a tensor."""
-        return self._by_storage.get(own_place(value), [])
+        return self._by_storage.get(storage(value), [])
 
 
 def _is_whole(

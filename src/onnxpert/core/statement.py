@@ -227,7 +227,7 @@ def _uses_of_text(place: Location) -> list[Location]:
     """Where the name is read that is given what is made at a place."""
     above = parents_of(place.file)
     return [
-        Location(place.file, use.lineno)
+        _at(place.file, use, place.module, place.function)
         for node in nodes_of(place.file)
         if isinstance(node, ast.Assign) and _covers(node, place)
         if isinstance(node.targets[0], ast.Name)

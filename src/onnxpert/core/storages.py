@@ -13,21 +13,17 @@ if TYPE_CHECKING:
 
 
 def storage(tensor: torch.Tensor) -> int:
-    return int(tensor.untyped_storage()._cdata)
+    """Equal for tensors that share memory; one without any, which nothing is a view of, has its own."""
+    found = storage_if_any(tensor)
+    return ~id(tensor) if found is None else found
 
 
 def storage_if_any(tensor: torch.Tensor) -> int | None:
     """None for a tensor without one memory: a sparse one, one inside vmap, one that wraps others."""
     try:
-        return storage(tensor)
+        return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):
         return None
-
-
-def own_place(tensor: torch.Tensor) -> int:
-    """Equal for tensors that share memory; one without any, which nothing is a view of, has its own."""
-    found = storage_if_any(tensor)
-    return ~id(tensor) if found is None else found
 
 
 def written(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:

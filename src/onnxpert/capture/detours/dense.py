@@ -1,4 +1,4 @@
-"""Sparse tensors that a model makes of places and values: the same matrix with its zeros written out.
+"""Sparse tensors that a model has, or makes of places and values: the same matrix with its zeros written out.
 
 ONNX has no sparse layout. Where such a tensor is only multiplied, turned or made dense, nothing but
 the memory that it takes tells it from a dense one."""
@@ -20,6 +20,10 @@ _PLAIN: Mapping[Any, Callable[..., Any]] = {
     torch._sparse_sum: torch.sum,  # what torch.sparse.sum calls
     torch.smm: torch.mm,
 }
+_PRODUCTS = (
+    torch.sparse.mm, torch.sparse.addmm, torch.smm, torch.mm, torch.mv, torch.matmul, torch.addmm,
+    Tensor.mm, Tensor.mv, Tensor.matmul, Tensor.__matmul__, Tensor.addmm,
+)  # fmt: skip
 
 
 @detour(torch.sparse_coo_tensor)
@@ -33,6 +37,24 @@ def written_out(call: Call) -> Any:
 def computed(call: Call) -> Any:
     dense = _are_dense([*call.args, *call.kwargs.values()])
     return _PLAIN[call.func](*call.args, **call.kwargs) if dense else NotImplemented
+
+
+@detour(*_PRODUCTS)
+def multiplied(call: Call) -> Any:
+    """A sparse weight with a dense tensor, which gives a dense one: torch's stand-ins for sparse
+    tensors know no sizes that vary."""
+    values = (*call.args, *call.kwargs.values())
+    layouts = {one.layout for one in values if isinstance(one, Tensor)}
+    if len(layouts) < 2 or torch.strided not in layouts:
+        return NotImplemented
+    args = [_dense(one) for one in call.args]
+    kwargs = {name: _dense(one) for name, one in call.kwargs.items()}
+    return _PLAIN.get(call.func, call.func)(*args, **kwargs)
+
+
+def _dense(one: Any) -> Any:
+    is_sparse = isinstance(one, Tensor) and one.layout is not torch.strided
+    return one.to_dense() if is_sparse else one
 
 
 def _made(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.surrounding import is_unread
-from onnxpert.core.types import Captured, Hit, InputKind, Severity
+from onnxpert.core.types import Asked, Captured, Hit, InputKind, Severity
 from onnxpert.diagnose.flow import is_unread_by_any, reaches_output
 from onnxpert.diagnose.rule import rule
 
@@ -66,9 +66,9 @@ def unused_input(captured: Captured) -> Iterator[Hit]:
 
 
 def _is_unused(captured: Captured, index: int) -> bool:
-    if captured.strategy != "scout":
+    if captured.strategy != "scout" and not any(one.asked is Asked.TEXT for one in captured.reads):
         return not reaches_output(captured, index)
-    # Behind a stand-in nothing depends on anything: what nothing reads at all is told.
+    # Behind a stand-in, or a text, nothing depends on anything: what nothing reads at all is told.
     unread = not captured.cut_short and is_unread_by_any(captured, index)
     return unread or _is_unread(captured, captured.inputs[index].name)
 
