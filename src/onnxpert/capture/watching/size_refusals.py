@@ -59,7 +59,7 @@ def _refusals(loaded: Loaded, group: list[Axis], fitting: _Fitting) -> list[Loca
     try:
         rehearse(_at_other_sizes(loaded, group), fitting)
     except Exception as error:
-        last = of_exception(error)
+        last = None if fitting.is_explained else of_exception(error)
         return [*fitting.places.values(), *([last] if last is not None else [])]
     return list(fitting.places.values())
 
@@ -136,6 +136,7 @@ class _Fitting(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.places: dict[tuple[str, int], Location] = {}
         self.met: dict[tuple[str, int], Location] = {}  # where that number is in the way
+        self.is_explained = False  # why the model raised in the end
         self._sizes = sizes
         self._fixed: dict[int, Location] = {}  # by the tensors' ids
         self._kept: list[torch.Tensor] = []
@@ -160,6 +161,10 @@ class _Fitting(TorchDispatchMode):  # type: ignore[no-untyped-call]
                         self.places.setdefault((place.file, place.line), place)
                     self.met.setdefault((at.file, at.line), at)
                     return out
+            if written:  # nothing fits, and what it met was made at another line
+                self.is_explained = True
+                self.places.update({(place.file, place.line): place for place in written})
+                self.met.setdefault((at.file, at.line), at)
             raise error from None
 
     def _follow(self, given: Any, out: Any) -> None:

@@ -37,11 +37,23 @@ def limits(
     related = list(_relations(loaded, lowered, rows))
     yield from related
     told = {name for one in related for name in one.names}
+    told |= _frozen_elsewhere(loaded, lowered)
     fixed = [one for one in _fixed(loaded, lowered, rows) if one.symbol.name not in told]
     yield from fixed
     told |= {one.symbol.name for one in fixed}
     beyond = taken_beyond(loaded, lowered, verified) if verified is not None else frozenset()
     yield from (one for one in bounds(loaded, lowered, beyond) if one.symbol.name not in told)
+
+
+def _frozen_elsewhere(loaded: Loaded, lowered: Lowered) -> set[str]:
+    """The sizes that some input of the file has as a number, which is an error of its own."""
+    return {
+        symbol.name
+        for symbol in lowered.symbols
+        for leaf in loaded.leaves
+        for axis, spec in leaf.dims
+        if spec.name == symbol.name and (leaf.name, axis) not in symbol.sources
+    }
 
 
 def _relations(loaded: Loaded, lowered: Lowered, rows: Sequence[Row]) -> Iterator[Related]:
