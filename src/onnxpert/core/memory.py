@@ -57,7 +57,8 @@ def _memories(model: Any) -> Iterator[_Kept]:
         for name, tensor in module.named_parameters(recurse=False):
             yield _watched(prefix + name, tensor)
         for name, tensor in module.named_buffers(recurse=False):
-            yield _copied(prefix + name, tensor)
+            if not tensor.is_quantized:  # they cannot all be copied, and nothing writes to them
+                yield _copied(prefix + name, tensor)
 
 
 def _attributes(module: torch.nn.Module, prefix: str) -> Iterator[_Kept]:
@@ -69,6 +70,8 @@ def _attributes(module: torch.nn.Module, prefix: str) -> Iterator[_Kept]:
         if name.startswith("_") and name.endswith(("_hooks", "_hooks_with_kwargs")):
             continue
         if name in _REGISTRIES:
+            continue
+        if is_tensor(value) and value.is_quantized:
             continue
         if is_tensor(value):
             yield _copied(prefix + name, value)

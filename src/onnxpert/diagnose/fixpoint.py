@@ -23,7 +23,7 @@ def settles(captured: Captured, index: int) -> bool:
     first = {
         position: entry.tensor.detach().clone()
         for position, entry in enumerate(captured.inputs)
-        if entry.kind is not InputKind.USER and _has_values(entry.tensor)
+        if entry.kind is not InputKind.USER and not entry.stands_in and _has_values(entry.tensor)
     }
     if index not in first:
         return False

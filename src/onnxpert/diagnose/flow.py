@@ -95,11 +95,13 @@ def _viewed(node: Any) -> Any:
     return node
 
 
-def reaches_output(captured: Captured, index: int) -> bool:
+def reaches_output(captured: Captured, index: int, known: frozenset[int] = frozenset()) -> bool:
     """Whether any output depends on a graph input: through values, shared storage, or numbers that
-    Python took out of a tensor and went on with."""
+    Python took out of a tensor and went on with; or an output of a later call, through what is written
+    to another one (`known` are those that have been asked about)."""
     nodes = list(captured.root.graph.nodes)
-    start = [node for node in nodes if node.op == "placeholder"][index]
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    start = placeholders[index]
     touched, storages = {start}, {_storage(start)} - {None}
     symbols = _symbols(start.meta.get("val"))
     for node in nodes:
@@ -107,14 +109,21 @@ def reaches_output(captured: Captured, index: int) -> bool:
         depends = any(i in touched or _storage(i) in storages for i in inputs)
         depends = depends or not symbols.isdisjoint(_symbols((node.args, node.kwargs)))
         if node.op == "output":
-            return depends
+            if depends:
+                return True
+            break
         if depends:
             touched.add(node)
             storages.update({_storage(given) for given in _written(node)} - {None})
             symbols |= _symbols(node.meta.get("val")) if not _is_tensor(node) else set()
         elif node is not start and _storage(node) in storages:
             touched.add(node)
-    return False
+    known |= {index}
+    return any(
+        position not in known and reaches_output(captured, position, known)
+        for position, node in enumerate(placeholders)
+        if _storage(node) in storages and captured.inputs[position].kind is not InputKind.USER
+    )
 
 
 def is_unread_by_any(captured: Captured, index: int) -> bool:

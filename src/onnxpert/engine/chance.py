@@ -4,7 +4,7 @@ The tags and schemas of operators read here were tried on torch 2.13 and 2.15.""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from onnxpert.core.calls import calls
@@ -32,10 +32,13 @@ _NEUTRAL = frozenset(
 )  # fmt: skip
 
 
-def randomness(captured: Captured, allowed: bool) -> Randomness | None:
-    """None where nothing is drawn and no memory is read that nobody wrote."""
+def randomness(
+    captured: Captured, allowed: bool, but: Collection[tuple[str, int]] = ()
+) -> Randomness | None:
+    """None where nothing is drawn and no memory is read that nobody wrote; without the lines of `but`."""
     every = list(calls(captured.root))
     drawing = [node for node in every if (_draws(node) or _drops(node)) and not is_idle(node)]
+    drawing = [node for node in drawing if _line(node) not in but]
     only = bool(every) and all(_draws(node) or _is_neutral(node) for node in every)
     if only:
         unwritten = tuple(_unwritten_outputs(captured))
@@ -57,6 +60,11 @@ def condoned(findings: Iterable[Finding], chance: Randomness | None) -> Iterator
 
 def _place(drawing: list[fx.Node]) -> Any:
     return of_meta(drawing[0].meta) if drawing else None
+
+
+def _line(node: fx.Node) -> tuple[str, int] | None:
+    at = of_meta(node.meta)
+    return None if at is None else (at.file, at.line)
 
 
 def _name(node: fx.Node) -> str:

@@ -72,6 +72,7 @@ from onnxpert.engine.saving import saved
 from onnxpert.engine.standing_in import file_to_run, stand_in
 from onnxpert.engine.suiting import fit_behind, fit_noted, for_target, optimised
 from onnxpert.engine.summary import summarise
+from onnxpert.engine.telling import lines_of, say_chance, say_once, say_what_is_kept
 from onnxpert.engine.walk import Walk
 from onnxpert.engine.weights import awaited, unfilled, wished, with_values
 from onnxpert.load import load
@@ -82,8 +83,7 @@ from onnxpert.save import check, discard, publish
 from onnxpert.targets import find
 from onnxpert.verify import localise
 
-_CAUGHT, _FURTHER = "CTL414", "NUM704"
-_WRITTEN_DOWN = ("STA302", "STA307")
+_CAUGHT = "CTL414"
 _TRAINING = ("STA303", "STA311", "STA312")  # which says why the results are random
 
 
@@ -197,12 +197,10 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
     if walk.lowered is None or walk.blocked:
         if isinstance(walk.captured, Captured):
             walk.learn(refusal(loaded))  # this and what follows is what the proof would have told
-        chance = chance_in(walk)
-        said = {_line(found.location) for found in walk.findings if found.rule in _TRAINING}
-        if chance is not None and _line(chance.location) not in said:
-            _say_once(walk, _FURTHER, chance.location)
-            walk.learn(Verified((), nondeterministic=True, randomness=chance))
-        _tell_what_is_kept(walk, loaded)
+        chance = chance_in(walk, but=lines_of(walk, *_TRAINING))
+        if chance is not None:
+            say_chance(walk, Verified((), nondeterministic=True, randomness=chance))
+        say_what_is_kept(walk, recollected(walk, loaded))
         _tell_open_choices(walk, loaded)
         for limit in limits(loaded, walk.lowered) if walk.lowered is not None else ():
             walk.learn(limit)
@@ -355,16 +353,16 @@ def _explained(walk: Walk, loaded: Loaded, lowered: Lowered, verified: Verified)
     if failed and not verified.left_to_chance:
         found = _localised(walk, loaded, lowered, verified)
         if isinstance(found, Caught):
-            _say_once(walk, _CAUGHT, found.location)
+            say_once(walk, _CAUGHT, found.location)
             rest = replace(rest, caught=found)
         else:
             walk.divergence = found
             rest = replace(rest, divergence=found)
     place = place_of_difference(lowered, rest)
-    _tell_what_is_kept(walk, loaded, certain=verified.stateful)
+    say_what_is_kept(walk, recollected(walk, loaded, certain=verified.stateful))
     if verified.nondeterministic:
         place = _place_of(walk, Deed.CHANCE)
-    walk.learn(replace(rest, location=place, text=_text(walk)))
+    say_chance(walk, replace(rest, location=place, text=_text(walk)))
     _tell_open_choices(walk, loaded)
     if not crossed:
         for limit in (*met, *limits(loaded, lowered, verified)):
@@ -379,28 +377,11 @@ def _tell_open_choices(walk: Walk, loaded: Loaded) -> None:
         walk.learn(choice)
 
 
-def _tell_what_is_kept(walk: Walk, loaded: Loaded, *, certain: bool = False) -> None:
-    for kept in recollected(walk, loaded, certain=certain):
-        for rule in _WRITTEN_DOWN:
-            _say_once(walk, rule, kept.location)
-        walk.learn(kept)
-
-
-def _say_once(walk: Walk, rule: str, at: Location | None) -> None:
-    """Take back a warning of what is about to be told as an error."""
-    told = (rule, _line(at))
-    walk.findings = [each for each in walk.findings if (each.rule, _line(each.location)) != told]
-
-
 def _place_of(walk: Walk, *deeds: Deed) -> Location | None:
     """Where the model wrote down what it remembers of a call, or drew what no graph draws."""
     done = walk.captured.done if isinstance(walk.captured, Captured) else ()
     kept = [one.location for deed in deeds for one in done if one.deed is deed]
     return next((place for place in kept if place is not None), None)
-
-
-def _line(at: Location | None) -> tuple[str, int] | None:
-    return None if at is None else (at.file, at.line)
 
 
 def _text(walk: Walk) -> Location | None:

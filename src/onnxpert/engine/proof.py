@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from onnxpert.core.calls import calls
@@ -51,11 +51,12 @@ def _alike(loaded: Loaded, lowered: Lowered) -> list[tuple[str, str]]:
     return [(first.name, second.name) for first, second in pairs(loaded, lowered)]
 
 
-def chance_in(walk: Walk) -> Randomness | None:
-    """Of a model that could not be captured, as much as was seen of it."""
+def chance_in(walk: Walk, but: Collection[tuple[str, int]] = ()) -> Randomness | None:
+    """Of a model that could not be captured, as much as was seen of it; `but` are lines of which
+    something else is told."""
     found = walk.captured
     seen = found.scouted if isinstance(found, CaptureFailed) else found
-    return None if seen is None else randomness(seen, walk.request.randomness == "allow")
+    return None if seen is None else randomness(seen, walk.request.randomness == "allow", but)
 
 
 def left_open(walk: Walk, loaded: Loaded) -> tuple[Verified, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +32,14 @@ def choices(loaded: Loaded, names: Sequence[str], *, seed: int = 0) -> tuple[Ver
     return tuple(choices(loaded, names, seed))
 
 
-def recollections(loaded: Loaded, *, seed: int = 0) -> tuple[str, ...]:
-    """The attributes and variables that a call leaves to later ones, and by which they answer otherwise."""
+def recollections(
+    loaded: Loaded, *, tensors: Collection[str] = (), seed: int = 0
+) -> tuple[str, ...]:
+    """The attributes and variables that a call leaves to later ones, and by which they answer otherwise;
+    and those of the `tensors`, by name, that it writes to in place."""
     from onnxpert.verify.recollection import recollections
 
-    return recollections(loaded, seed)
+    return recollections(loaded, tensors, seed)
 
 
 def verify(

@@ -6,13 +6,14 @@ it will be by then."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import torch
 
 from onnxpert.core import belongings
+from onnxpert.core.layouts import equal
 from onnxpert.core.tables import Piece, Table
 from onnxpert.core.types import Loaded
 from onnxpert.verify.arrays import to_array
@@ -22,14 +23,15 @@ from onnxpert.verify.values import Values, valued
 
 _Answer: TypeAlias = Sequence[Output]
 
+_FEWEST_PARTS = 2
 _MOST = 16  # things that are looked at one by one
 _SECONDS = 5.0  # of the processor's, after which no further question is asked
 _LATER = (1, 2, 3, 8, 9, 98, 99, 998, 999, 9_998, 9_999, 999_999)  # calls from the second one on
 
 
-def recollections(loaded: Loaded, seed: int) -> tuple[str, ...]:
-    """The names of the attributes and variables by which a later call answers otherwise; tensors that are
-    written to in place are not among them, for it is seen while they are written."""
+def recollections(loaded: Loaded, tensors: Collection[str], seed: int) -> tuple[str, ...]:
+    """The names of the attributes and variables by which a later call answers otherwise; of what is written
+    to in place only these `tensors`, for else a graph tells."""
     module = getattr(loaded.module, "__self__", loaded.module)  # of a bound method
     if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
         return ()
@@ -38,17 +40,38 @@ def recollections(loaded: Loaded, seed: int) -> tuple[str, ...]:
         *belongings.of_model(module),
         *belongings.of_code(module),
     )
+    held = (*module.named_buffers(), *belongings.plain_tensors(module))
+    written = [_Written(name, each) for name, each in held if name in tensors]
     with Reference(loaded, seed) as reference:
         try:
-            return tuple(_Asking(reference, tables, loaded).names())
+            return tuple(_Asking(reference, [*tables, *written], loaded).names())
         except RefusedError:
             return ()
+
+
+class _Written:
+    """A tensor that is written to in place."""
+
+    def __init__(self, name: str, tensor: torch.Tensor) -> None:
+        self._name, self._tensor = name, tensor
+        self._before = tensor.detach().clone()
+
+    def pieces(self) -> list[Piece]:
+        now = self._tensor.detach().clone()
+        is_same = equal(now, self._before)
+        return [] if is_same else [Piece(self._name, self._before, now, self._put)]
+
+    def _put(self, value: torch.Tensor) -> None:
+        with torch.no_grad():
+            self._tensor.copy_(value)
 
 
 class _Asking:
     """The questions that are asked of one model, at its example."""
 
-    def __init__(self, reference: Reference, tables: Sequence[Table], loaded: Loaded) -> None:
+    def __init__(
+        self, reference: Reference, tables: Sequence[Table | _Written], loaded: Loaded
+    ) -> None:
         self._reference = reference
         self._tables = tables
         self._example = [leaf.value for leaf in loaded.leaves]
@@ -69,7 +92,18 @@ class _Asking:
                 rest = [one for one in pieces if one is not piece]
                 if self._decides(piece) or self._decides_among(rest, together):
                     told.add(piece.name)
-                    yield piece.name
+                    yield from self._parts(piece) or [piece.name]
+
+    def _parts(self, piece: Piece) -> list[str]:
+        """The keys of a dictionary under which it keeps what decides, if it keeps more."""
+        changed = _changed(piece)
+        if len(changed) < _FEWEST_PARTS:
+            return []
+        return [
+            f"{piece.name}[{key!r}]"
+            for key in changed
+            if self._decides(replace(piece, now={**piece.before, key: piece.now[key]}))
+        ]
 
     def _decides(self, piece: Piece) -> bool:
         return any(
@@ -118,6 +152,13 @@ class _Asking:
             else value
             for value in self._example
         ]
+
+
+def _changed(piece: Piece) -> list[Any]:
+    if not (isinstance(piece.now, dict) and isinstance(piece.before, dict)):
+        return []
+    before = piece.before
+    return [key for key, now in piece.now.items() if key not in before or before[key] is not now]
 
 
 def _differ(one: _Answer, other: _Answer | None) -> bool:

@@ -75,7 +75,7 @@ class Doubles(Recorder):  # type: ignore[no-untyped-call]
             fake = torch.empty(sizes, dtype=real.dtype)
         self._kept.append(real)
         name = f"outside_{len(self.inputs)}"
-        self.placeholder(GraphInput(InputKind.CONSTANT, name, dense), fake)
+        self.placeholder(GraphInput(InputKind.CONSTANT, name, dense, stands_in=True), fake)
         self._real[id(fake)] = real
         self._doubt(fake)
         return fake

@@ -127,7 +127,9 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         with scout.fake_mode:
             fake = torch.empty(tuple(dense.shape), dtype=real.dtype)
         name = f"outside_{len(scout.inputs)}"
-        Recorder.placeholder(scout, GraphInput(InputKind.CONSTANT, name, dense), fake)
+        Recorder.placeholder(
+            scout, GraphInput(InputKind.CONSTANT, name, dense, stands_in=True), fake
+        )
         return fake
 
 

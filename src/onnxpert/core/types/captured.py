@@ -28,6 +28,7 @@ class GraphInput:
     kind: InputKind
     name: str  # a leaf's name, or what the state dict calls it
     tensor: Any = None  # the parameter, buffer or constant itself
+    stands_in: bool = False  # for what a look could not follow: the inputs may decide about it
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ def further_chance(captured: Captured) -> Iterator[Hit]:
     Lists every place where a model draws random numbers, the first of which the proof names already.
 
     ## Why it matters
-    Each of them has to go, or to become an input, for the results to be provable.
+    Each of them has to go, or to become an input, for the results to be provable. Where the results
+    are found to be random it is as much of an error as the first one.
 
     ## Example
     ```python
