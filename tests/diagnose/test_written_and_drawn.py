@@ -159,3 +159,61 @@ class Lookup(nn.Module):
 def test_a_table_that_cannot_be_copied_hides_nothing() -> None:
     report = onnxpert.diagnose(Lookup().eval(), (torch.rand(2, 4),))
     assert errors(report, "STA305") == ["last"]
+
+
+class Leaky(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.linalg.eigvals(x).real
+        return y + F.rrelu(x, training=True)  # rrelu
+
+
+def test_a_layer_that_is_never_out_of_training_is_told_once() -> None:
+    report = onnxpert.diagnose(Leaky().eval(), (torch.rand(3, 3),))
+    assert errors(report, "STA311") == ["rrelu"]
+    assert not [f for f in report.findings if f.rule.startswith("NUM70")]
+
+
+class Voices(nn.Module):
+    known: dict[int, Tensor] = {}  # noqa: RUF012  it is the class's on purpose
+
+    def forward(self, x: Tensor, voice: Tensor) -> Tensor:
+        place = int(voice)
+        if place not in Voices.known:
+            Voices.known[place] = x.mean(0)  # known
+        return x + Voices.known[place]
+
+
+def test_what_is_kept_under_the_name_of_another_input() -> None:
+    report = onnxpert.diagnose(Voices().eval(), (torch.rand(4, 3), torch.tensor(2)))
+    assert errors(report, "STA305") == ["known"]
+
+
+class Vocoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.window = torch.ones(4)  # which is no buffer
+        self.up = torch.nn.utils.spectral_norm(nn.Conv1d(4, 4, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.up(x) * self.window[:, None]
+
+
+class Held:
+    def __init__(self) -> None:
+        self.scale = torch.ones(1)
+
+
+class HoldsVocoder(Vocoder):
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = Held()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) * self.held.scale
+
+
+@pytest.mark.parametrize("kind", [Vocoder, HoldsVocoder])
+def test_a_weight_that_a_hook_makes_anew_is_no_warning(kind: type[nn.Module]) -> None:
+    report = onnxpert.diagnose(kind().eval(), (torch.rand(2, 4, 6),))
+    assert report.ok
+    assert {f.severity for f in report.findings} <= {Severity.INFO}, str(report)

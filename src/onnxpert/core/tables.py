@@ -173,6 +173,10 @@ class TensorTable(Table):
     def pieces(self) -> list[Piece]:
         return []
 
+    @property
+    def namespace(self) -> None:
+        """It has none."""
+
     def contents(self) -> Iterator[tuple[str, Any]]:
         return iter(())
 

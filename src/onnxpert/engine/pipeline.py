@@ -72,7 +72,13 @@ from onnxpert.engine.saving import saved
 from onnxpert.engine.standing_in import file_to_run, stand_in
 from onnxpert.engine.suiting import fit_behind, fit_noted, for_target, optimised
 from onnxpert.engine.summary import summarise
-from onnxpert.engine.telling import lines_of, say_chance, say_once, say_what_is_kept
+from onnxpert.engine.telling import (
+    said_of_training,
+    say_chance,
+    say_further_chance,
+    say_once,
+    say_what_is_kept,
+)
 from onnxpert.engine.walk import Walk
 from onnxpert.engine.weights import awaited, unfilled, wished, with_values
 from onnxpert.load import load
@@ -84,7 +90,6 @@ from onnxpert.targets import find
 from onnxpert.verify import localise
 
 _CAUGHT = "CTL414"
-_TRAINING = ("STA303", "STA311", "STA312")  # which says why the results are random
 
 
 def export(request: Request, progress: Progress | None = None) -> Report:
@@ -197,9 +202,7 @@ def _turn(walk: Walk, loaded: Loaded, path: Path) -> Loaded | None:
     if walk.lowered is None or walk.blocked:
         if isinstance(walk.captured, Captured):
             walk.learn(refusal(loaded))  # this and what follows is what the proof would have told
-        chance = chance_in(walk, but=lines_of(walk, *_TRAINING))
-        if chance is not None:
-            say_chance(walk, Verified((), nondeterministic=True, randomness=chance))
+        say_further_chance(walk, chance_in(walk, but=said_of_training(walk)))
         say_what_is_kept(walk, recollected(walk, loaded))
         _tell_open_choices(walk, loaded)
         for limit in limits(loaded, walk.lowered) if walk.lowered is not None else ():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from onnxpert.core.types import Location, Remembered, Severity, Verified, replace
+from onnxpert.core.types import Location, Randomness, Remembered, Severity, Verified, replace
 from onnxpert.engine.walk import Walk
 
 _FURTHER = "NUM704"
+_TRAINING = ("STA303", "STA311", "STA312")
 _WRITES = "STA301"
 _WRITTEN_DOWN = ("STA302", "STA307", _WRITES)
 
@@ -29,6 +30,21 @@ def say_what_is_kept(walk: Walk, kept: Iterable[Remembered]) -> None:
         for rule in _WRITTEN_DOWN:
             say_once(walk, rule, each.location)
         walk.learn(each)
+
+
+def said_of_training(walk: Walk) -> set[tuple[str, int]]:
+    """The lines of which it is told why they draw: what is in training mode, or is never out of it."""
+    lines = lines_of(walk, *_TRAINING)
+    walk.findings = [
+        each for each in walk.findings if each.rule != _FURTHER or _line(each.location) not in lines
+    ]
+    return lines
+
+
+def say_further_chance(walk: Walk, chance: Randomness | None) -> None:
+    """Of a model that no proof is run of."""
+    if chance is not None:
+        say_chance(walk, Verified((), nondeterministic=True, randomness=chance))
 
 
 def say_chance(walk: Walk, told: Verified) -> None:

@@ -83,7 +83,7 @@ class _Asking:
         if _differ(self._answer, self._asked()):  # neither a seed nor its past explains that
             return
         told: set[str] = set()
-        for before in (self._example, self._others()):
+        for before in self._befores():
             pieces = self._left_by(before)[:_MOST]
             together = self._given(pieces) if len(pieces) > 1 else None
             for piece in pieces:
@@ -143,6 +143,17 @@ class _Asking:
             return self._reference.call(self._example)
         finally:
             self._spent += self._reference.took
+
+    def _befores(self) -> Iterator[list[Any]]:
+        """The example, other values, and other values in one place: what is kept by the name of one input
+        is found again under that name only."""
+        yield self._example
+        others = self._others()
+        yield others
+        given = [place for place, one in enumerate(others) if isinstance(one, torch.Tensor)]
+        for place in given if len(given) > 1 else ():
+            if self._spent <= _SECONDS:
+                yield [*self._example[:place], others[place], *self._example[place + 1 :]]
 
     def _others(self) -> list[Any]:
         generator = torch.Generator().manual_seed(0)
