@@ -12,6 +12,7 @@ from onnxpert.core.storages import storage_if_any, written
 from onnxpert.core.surrounding import returned
 from onnxpert.core.types import Captured, InputKind, Location, Sight
 from onnxpert.diagnose.modes import FLAGS
+from onnxpert.diagnose.overwriting import Overwritten
 
 if TYPE_CHECKING:
     from torch import fx
@@ -104,14 +105,23 @@ def reaches_output(captured: Captured, index: int, known: frozenset[int] = froze
     start = placeholders[index]
     touched, storages = {start}, {_storage(start)} - {None}
     symbols = _symbols(start.meta.get("val"))
+    own, fresh = _storage(start), Overwritten(start)
+
+    def is_touched(given: fx.Node) -> bool:
+        if own is not None and _storage(given) == own:
+            return not fresh.covers(given)
+        return given in touched or _storage(given) in storages
+
     for node in nodes:
-        inputs = node.all_input_nodes
-        depends = any(i in touched or _storage(i) in storages for i in inputs)
+        depends = any(map(is_touched, fresh.reads(node)))
         depends = depends or not symbols.isdisjoint(_symbols((node.args, node.kwargs)))
         if node.op == "output":
             if depends:
                 return True
             break
+        for given in _written(node):
+            if own is not None and _storage(given) == own:
+                fresh.write(node, given, clean=not depends)
         if depends:
             touched.add(node)
             storages.update({_storage(given) for given in _written(node)} - {None})

@@ -11,15 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import onnx_ir as ir
-import torch
 from torch import fx
 
+from onnxpert.core.looks import shows_all, step
 from onnxpert.lower.emitter import Refusal
-from onnxpert.lower.storages import is_reshaping_write, is_write
-from onnxpert.lower.symbols import expression
-
-aten = torch.ops.aten
-_FAR = 2**63 - 1
 
 
 class Aliases:
@@ -123,32 +118,8 @@ class Aliases:
         while (parent := self._parents.get(node)) is not None:
             call = node.args[0] if node.target is operator.getitem else node
             assert isinstance(call, fx.Node)
-            if not _shows_all(node):
+            if not shows_all(node):
                 index = node.args[1] if call is not node else None
-                steps.append((call.target, _frozen(call.args[1:]), _frozen(call.kwargs), index))
+                steps.append((*step(call), index))
             node = parent
         return (node, *steps)
-
-
-def _shows_all(node: fx.Node) -> bool:
-    if node.op == "placeholder" or (is_write(node.target) and not is_reshaping_write(node.target)):
-        return True
-    if node.target is not aten.slice.Tensor:
-        return node.target in {aten.alias.default, aten.detach.default}
-    start, end, step = list(node.args[2:]) + [None, None, 1][len(node.args) - 2 :]
-    return _is(start, None, 0) and _is(end, None, _FAR) and _is(step, 1)
-
-
-def _is(value: Any, *known: int | None) -> bool:
-    """Without asking a symbol, which would make it a constant."""
-    return (value is None or isinstance(value, int)) and value in known
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return tuple(map(_frozen, value))
-    if isinstance(value, Mapping):
-        return tuple((key, _frozen(item)) for key, item in value.items())
-    if isinstance(value, torch.SymInt):
-        return expression(value)
-    return value

@@ -8,9 +8,10 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
+from onnxpert.core.looks import is_write
 from onnxpert.lower.dtypes import TO_ONNX
 from onnxpert.lower.emitter import Emitter, Refusal
-from onnxpert.lower.storages import has_new_results, is_write
+from onnxpert.lower.storages import has_new_results
 
 
 def as_node(

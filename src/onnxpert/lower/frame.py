@@ -12,6 +12,7 @@ from torch import fx
 from torch._ops import OpOverload
 
 from onnxpert.core.bodies import python_body
+from onnxpert.core.looks import is_reshaping_write, is_write
 from onnxpert.lower.aliases import Aliases
 from onnxpert.lower.complex_pairs import constant, converted, involved
 from onnxpert.lower.emitter import Refusal
@@ -21,8 +22,6 @@ from onnxpert.lower.storages import (
     attribute,
     has_new_results,
     has_writes,
-    is_reshaping_write,
-    is_write,
     region,
     storages,
     written_nodes,

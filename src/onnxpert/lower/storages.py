@@ -10,20 +10,12 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
+from onnxpert.core.looks import is_reshaping_write, is_write
 from onnxpert.core.storages import storage_if_any, written
 
 _MOVES = (torch.ops.aten.resize_, torch.ops.aten.resize_as_, torch.ops.aten.set_)
 _RESHAPES = (torch.ops.aten.view.default, torch.ops.aten.reshape.default)
 _REGION = torch.ops.higher_order.wrap_with_set_grad_enabled
-
-
-def is_write(target: Any) -> bool:
-    return isinstance(target, OpOverload) and target._schema.is_mutable
-
-
-def is_reshaping_write(target: Any) -> bool:
-    """`unsqueeze_` and its kin change what a tensor looks like, not what it holds."""
-    return is_write(target) and torch.Tag.inplace_view in target.tags
 
 
 def has_writes(root: Any) -> bool:

@@ -11,10 +11,10 @@ import onnx_ir as ir
 import torch
 from torch import fx
 
+from onnxpert.core.looks import is_reshaping_write, is_write
 from onnxpert.lower.complex_pairs import is_complex
 from onnxpert.lower.inplace import functional
 from onnxpert.lower.shapes import equal, product
-from onnxpert.lower.storages import is_reshaping_write, is_write
 
 aten = torch.ops.aten
 

@@ -17,8 +17,8 @@ def changed_buffer(captured: Captured) -> Iterator[Hit]:
     ## What it does
     Finds buffers, parameters and other tensors of modules, of their objects and of global variables that
     `forward` writes to in place. If the
-    result depends on them it is an error; if nothing reads them, a warning that the update is not in
-    the file. A write that gives the same every time (`self.weight.data *= self.mask`, the `max_norm`
+    result depends on what is in them it is an error; if nothing reads them, or only what this very call has
+    written there, a warning that the update is not in the file. A write that gives the same every time (`self.weight.data *= self.mask`, the `max_norm`
     of an embedding) is only told of: the file holds its result.
 
     ## Why it matters
