@@ -24,6 +24,22 @@ WINDOWS: dict[str, Callable[[torch.Tensor], Any]] = {
     "the largest beyond the borders": lambda x: functional.max_pool2d(
         -x.exp(), (2, x.shape[3] // 2), stride=(1, 2), padding=(1, 0)
     ),
+    "rounded up": lambda x: functional.avg_pool1d(
+        x.flatten(1, 2), x.shape[3] // 2, 3, ceil_mode=True
+    ),
+    "rounded up beyond the borders": lambda x: functional.avg_pool2d(
+        x, (1, x.shape[3] // 2), (1, 2), (0, x.shape[3] // 4), ceil_mode=True
+    ),
+    "the largest, rounded up": lambda x: functional.max_pool2d(
+        -x.exp(), (2, (x.shape[3] + 2) // 3), padding=(1, 0), ceil_mode=True
+    ),
+    "borders that do not count": lambda x: functional.avg_pool2d(
+        x, (1, x.shape[3] // 2), 1, (0, x.shape[3] // 4), True, count_include_pad=False
+    ),
+    "columns": lambda x: functional.unfold(
+        x, (1, x.shape[3] // 2), padding=(1, 0), stride=(2, x.shape[3] // 2)
+    ),
+    "columns that lap over": lambda x: functional.unfold(x[0], (1, x.shape[3] // 2)),
     "unfolded": lambda x: x.unfold(3, x.shape[3] // 2, 1),
     "unfolded, named": lambda x: x.unfold(dimension=-1, size=2, step=x.shape[3] // 2),
     "unfolded side by side": lambda x: x.unfold(-1, x.shape[3] // 2, x.shape[3] // 2),
@@ -41,10 +57,9 @@ def test_windows_follow_a_size(make: Callable[..., Any], tmp_path: Path) -> None
     "make",
     [
         lambda x: functional.max_pool1d(x, x.shape[2] // 2, return_indices=True),
-        lambda x: functional.avg_pool1d(x, x.shape[2] // 2, ceil_mode=True),
-        lambda x: functional.avg_pool1d(x, x.shape[2] // 2, padding=1, count_include_pad=False),
+        lambda x: functional.max_pool1d(x, x.shape[2] // 2, dilation=2),
     ],
-    ids=["indices", "rounded up", "borders that do not count"],
+    ids=["indices", "with holes"],
 )
 def test_what_has_no_other_form_is_told(make: Callable[..., Any], tmp_path: Path) -> None:
     with pytest.raises(onnxpert.ExportError, match="SHP20"):

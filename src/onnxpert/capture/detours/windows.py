@@ -3,7 +3,8 @@
 `avg_pool2d(x, x.shape[2:])` takes whole numbers, so torch freezes the sizes before any operator is
 called. Seen from outside of torch's own functions they are still sizes. A window as large as the input is
 none, but a mean or a maximum. Windows side by side are an axis of their own; others are gathered, one
-axis after the other. `torch._C._nn` is torch's own; tried on 2.13 and 2.15."""
+axis after the other, and a mean divides by how many of each count. `torch._C._nn` is torch's own; tried
+on 2.13 and 2.15."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from onnxpert.capture.reasoning import expression
 from onnxpert.capture.surrounding.catching import ask
 
 Tensor = torch.Tensor
+_sym: Any = torch  # whose functions of symbols have no types
 
 
 def _mean(x: Tensor, dims: list[int]) -> Tensor:
@@ -28,6 +30,36 @@ def _mean(x: Tensor, dims: list[int]) -> Tensor:
 
 def _largest(x: Tensor, dims: list[int]) -> Tensor:
     return x.amax(dims, keepdim=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The windows along one axis."""
+
+    size: Any
+    window: Any
+    step: Any
+    margin: Any
+    rounds_up: bool
+
+    @property
+    def behind(self) -> Any:
+        """How much has to be beyond the end for the last window to be whole."""
+        if not self.rounds_up:
+            return self.margin
+        free = self.size + 2 * self.margin - self.window
+        # No window starts in the padding behind.
+        starting = (self.size + self.margin - 1) // self.step
+        last = _sym.sym_min((free + self.step - 1) // self.step, starting) * self.step
+        return _sym.sym_max(last + self.window - self.size - self.margin, 0)
+
+    def counted(self, with_margins: bool) -> Tensor:
+        """How many elements of each window a mean is of."""
+        places = torch.ones([self.size])
+        margins = [self.margin, self.margin] if with_margins else [0, 0]
+        places = functional.pad(places, margins, value=1.0)
+        rest = [self.margin - margins[0], self.behind - margins[1]]
+        return _unfolded(functional.pad(places, rest), 0, self.window, self.step).sum(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +87,19 @@ class _Pool:
             return NotImplemented
         if not is_padded and all(map(_is_same, windows, x.shape[-self.rank :])):
             return self.over(x, list(dims))
+        rounds_up, counts = given.get("ceil_mode", False), given.get("count_include_pad", True)
         dilated = any(each != 1 for each in self._each(given.get("dilation", 1)))
-        inside = is_padded and not (given.get("count_include_pad", True) and x.is_floating_point())
-        if dilated or inside or given.get("ceil_mode", False):
+        if dilated or ((is_padded or rounds_up) and not x.is_floating_point()):
             return NotImplemented
-        if is_padded:
-            both = [margin for margin in reversed(margins) for _ in range(2)]
-            x = functional.pad(x, both, value=self.beyond)
-        for dim, size, step in zip(dims, windows, steps, strict=True):
-            x = self.over(_unfolded(x, dim, size, step), [-1]).squeeze(-1)
+        for dim, window, step, margin in zip(dims, windows, steps, margins, strict=True):
+            line = _Line(x.shape[dim], window, step, margin, rounds_up)
+            if is_padded or rounds_up:
+                behind = [0, 0] * (-1 - dim)
+                x = functional.pad(x, [*behind, line.margin, line.behind], value=self.beyond)
+            x = self.over(_unfolded(x, dim, line.window, line.step), [-1]).squeeze(-1)
+            if self.over is _mean and (rounds_up or (is_padded and not counts)):
+                share = line.window / line.counted(counts).to(x.dtype)
+                x = x * share.reshape(-1, *[1] * (-1 - dim))
         return x
 
     def _each(self, given: Any) -> list[Any]:
@@ -91,6 +127,13 @@ _POOLS: dict[Any, _Pool] = {
 
 
 _UNFOLD = ("self", "dimension", "size", "step")
+_COLUMNS: dict[str, Any] = {
+    "input": None,
+    "kernel_size": 1,
+    "dilation": 1,
+    "padding": 0,
+    "stride": 1,
+}
 
 
 @detour(*_POOLS)
@@ -106,6 +149,21 @@ def unfolded(call: Call) -> Any:
     if not any(isinstance(given[name], torch.SymInt) for name in _UNFOLD[2:]):
         return NotImplemented
     return _unfolded(*(given[name] for name in _UNFOLD))
+
+
+@detour(functional.unfold)
+def columns(call: Call) -> Any:
+    """Each window of an image is a column."""
+    given = {**_COLUMNS, **dict(zip(_COLUMNS, call.args, strict=False)), **call.kwargs}
+    x = given.pop("input")
+    pairs = [each if isinstance(each, (list, tuple)) else (each, each) for each in given.values()]
+    (rows, columns), dilation, (above, beside), (down, right) = pairs
+    symbols = any(isinstance(each, torch.SymInt) for each in (rows, columns, down, right))
+    if not symbols or set(dilation) != {1}:
+        return NotImplemented
+    x = functional.pad(x, [beside, beside, above, above])
+    windows = _unfolded(_unfolded(x, -2, rows, down), -2, columns, right)
+    return windows.flatten(-4, -3).flatten(-2).transpose(-1, -2).flatten(-3, -2)
 
 
 def _unfolded(x: Tensor, dim: int, size: Any, step: Any) -> Tensor:

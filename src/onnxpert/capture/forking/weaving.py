@@ -88,7 +88,8 @@ class Scope:
         self.loom = loom
         self.graph = graph
         self.root = Recorded(graph)
-        self.nodes: dict[Step, fx.Node] = {}
+        # Of what is cut at once on both sides of a branch, the pieces.
+        self.nodes: dict[Step, Any] = {}
         self.sources: dict[Expr, fx.Node] = {}  # a symbol of the data's -> the call that made it
         self._remade: set[Step] = set()  # views of a copy
         self.symbols: dict[Expr, Expr] = {} if outer is None else dict(outer.symbols)
@@ -117,7 +118,7 @@ class Scope:
             return self.loom.values.number(value.kind, self.expr(value.expr))
         return value
 
-    def node(self, step: Step) -> fx.Node:
+    def node(self, step: Step) -> Any:
         if step not in self.nodes and step.entry is not None:
             self.nodes[step] = self.loom.input(step)
         return self.nodes[step]
@@ -134,6 +135,9 @@ class Scope:
                 self._use(item)
 
     def _use(self, use: Use) -> None:
+        if use.step.target is operator.getitem and isinstance(self.value(use.args[0]), tuple):
+            self.nodes[use.step] = self.value(use.args[0])[use.args[1]]
+            return
         kwargs = {key: mapped(value, self.value) for key, value in use.kwargs.items()}
         args = mapped(use.args, self.value)
         if use.step.target in _BY_STRIDES:
@@ -161,35 +165,40 @@ class Scope:
         written = changed((*fork.yes, *fork.no), set())
         ends = [(join.yes, join.no) for join in fork.joins]
         outside = _outside((*fork.yes, *fork.no), ends, written, set())
+        handed = self._handed(outside)
         sides = [
             self._side(items, outside, written, [getattr(join, name) for join in fork.joins])
             for name, items in (("yes", fork.yes), ("no", fork.no))
         ]
-        outs = [join.out for join in fork.joins] + [step.out for step in written]
+        outs = [*_flat(join.out for join in fork.joins), *(step.out for step in written)]
         # The sides have no use for where the condition comes from, but whoever reads the graph has.
         sources = [
             self.sources[s] for s in sorted(condition.free_symbols & self.sources.keys(), key=str)
         ]
         for side in sides:
             _pad(side, sources)
-        given = (*map(self.node, outside), *sources)
-        pieces = self._call(
+        given = (*_flat(handed), *sources)
+        found = self._call(
             fork.question,
             _COND,
             (self.loom.values.number(torch.SymBool, condition), *map(self._attach, sides), given),
             outs,
             branch=number,
         )
-        for join, piece in zip(fork.joins, pieces, strict=False):
+        pieces = iter(found)
+        for join in fork.joins:
+            many = isinstance(join.out, tuple)
+            piece = tuple(next(pieces) for _ in join.out) if many else next(pieces)
             if isinstance(join.key, Step):
                 self.nodes[join.key] = piece
-        for step, piece in zip(written, pieces[len(fork.joins) :], strict=True):
+        for step, piece in zip(written, pieces, strict=True):
             copy = self.graph.call_function(_COPY, (self.node(step), piece))
             copy.meta.update(piece.meta, val=self.example(step.out))
 
     def _loop(self, loop: Loop) -> None:
         own = {carry.inside for carry in loop.carried}
         outside = _outside(loop.body, [carry.next for carry in loop.carried], (), own)
+        handed = self._handed(outside)
         start = self.loom.values.number(torch.SymBool, self.expr(loop.start))
         body = Scope(self.loom, fx.Graph(), self)
         test = Scope(self.loom, fx.Graph(), self)
@@ -199,7 +208,7 @@ class Scope:
             for carry in loop.carried:
                 scope.place(carry.inside, self.example(carry.out))
             for step in outside:
-                scope.place(step, self.node(step).meta["val"])
+                scope.place(step, _seen(self.node(step)))
             if scope is test:
                 scope.graph.output((go,))
         body.write(loop.body)
@@ -212,7 +221,7 @@ class Scope:
                 self._attach(test.root),
                 self._attach(body.root),
                 (start, *(self.value(carry.first) for carry in loop.carried)),
-                tuple(map(self.node, outside)),
+                tuple(_flat(handed)),
             ),
             [Look(torch.bool, (), ()), *(carry.out for carry in loop.carried)],
             loop=True,
@@ -221,9 +230,13 @@ class Scope:
             self.nodes[carry.key] = piece
 
     def place(self, step: Step, example: Any) -> None:
-        node = self.graph.placeholder(f"outer_{len(self.nodes)}")
-        node.meta["val"] = example
-        self.nodes[step] = node
+        many = isinstance(example, tuple)
+        nodes: list[fx.Node] = []
+        for value in example if many else (example,):
+            number = f"_{len(nodes)}" if nodes else ""
+            nodes.append(self.graph.placeholder(f"outer_{len(self.nodes)}{number}"))
+            nodes[-1].meta["val"] = value
+        self.nodes[step] = tuple(nodes) if many else nodes[0]
 
     def _call(
         self, question: Question, target: Any, args: Any, outs: Sequence[Any], **notes: Any
@@ -252,7 +265,7 @@ class Scope:
     ) -> Recorded:
         scope = Scope(self.loom, fx.Graph(), self)
         for step in outside:
-            scope.place(step, self.node(step).meta["val"])
+            scope.place(step, _seen(self.node(step)))
         for step in written:  # the side works on a copy, which is copied back after the branch
             place = scope.nodes[step]
             copy = scope.graph.call_function(_CLONE, (place,))
@@ -261,8 +274,29 @@ class Scope:
         scope._views(outside, written)
         scope.write(items)
         results = [*wanted, *written]
-        scope.graph.output(tuple(mapped(result, scope.value) for result in results))
+        scope.graph.output(tuple(_flat(map(scope._given_back, results))))
         return scope.root
+
+    def _given_back(self, result: Any) -> Any:
+        """What a side gives; of a call that cuts, the pieces."""
+        return self._in_pieces(mapped(result, self.value))
+
+    def _in_pieces(self, found: Any) -> Any:
+        """A value; of a call that cuts, what it cuts."""
+        value = found.meta["val"] if isinstance(found, fx.Node) else None
+        if not isinstance(value, tuple):
+            return found
+        pieces = []
+        for index, piece in enumerate(value):
+            pieces.append(self.graph.call_function(operator.getitem, (found, index)))
+            pieces[-1].meta.update(found.meta, val=piece)
+        return tuple(pieces)
+
+    def _handed(self, outside: Sequence[Step]) -> list[Any]:
+        """What a side or a turn is given."""
+        for step in outside:
+            self.nodes[step] = self._in_pieces(self.node(step))
+        return [self.nodes[step] for step in outside]
 
     def _views(self, outside: Sequence[Step], written: Sequence[Step]) -> None:
         """Views that were made before the branch, of what is a copy in it: made again."""
@@ -283,6 +317,18 @@ class Scope:
             self.nodes[step] = self.node(step.args[0])
         else:
             self._use(Use(step, step.args, step.kwargs, step.out))
+
+
+def _flat(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        yield from value if isinstance(value, tuple) else (value,)
+
+
+def _seen(given: Any) -> Any:
+    """What torch would say that a value is, or each of its pieces."""
+    if isinstance(given, tuple):
+        return tuple(piece.meta["val"] for piece in given)
+    return given.meta["val"]
 
 
 def _is_in_place(target: Any) -> bool:
