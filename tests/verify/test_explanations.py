@@ -161,6 +161,31 @@ def test_a_failure_is_not_explained_where_another_file_is_found_sooner(
     assert "Settling [5, 4]" not in asked()
 
 
+class Whole(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.floor(torch.round(x))
+
+
+def test_what_last_digits_decide_is_explained_however_slow_the_model(
+    load: Any, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another file would decide by the same digits."""
+    monkeypatch.setattr(explanations, "_LONG_SECONDS", -1.0)
+    nodes = [
+        helper.make_node("Round", ["x"], ["whole"]),
+        helper.make_node("Mul", ["whole", "nearly_one"], ["less"]),
+        helper.make_node("Floor", ["less"], ["y"]),
+    ]
+    dims = {"x": (torch.float32, ["batch", 4])}
+    weights = {"nearly_one": torch.tensor(1 - 2**-23)}
+    path = write(nodes, dims, {"y": dims["x"]}, weights=weights)
+    loaded = load(Whole(), x=torch.rand(2, 4) + 3)
+    verified = verify(loaded, path, ORT, sizes=[{"batch": 5}], replaced_at=lambda _: True)
+    (row,) = [row for row in verified.rows if row.case == "batch=5"]
+    assert row.verdict is Verdict.PASS
+    assert row.choices
+
+
 def test_whether_a_model_rounds_is_asked_of_the_example(
     load: Any, doubled: Path, calls: list[str]
 ) -> None:
