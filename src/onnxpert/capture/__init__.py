@@ -43,6 +43,7 @@ from onnxpert.capture.substitution import (
     substituted,
     trains,
 )
+from onnxpert.capture.surrounding.facts import facts_in_order
 from onnxpert.capture.surrounding.one_time import one_time
 from onnxpert.capture.translating import translated
 from onnxpert.capture.watching.culprits import with_lines
@@ -151,6 +152,7 @@ def _undisturbed(loaded: Loaded) -> Iterator[None]:
         _quiet(),
         scripts_as_python(),
         one_time(),
+        facts_in_order(),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")  # advice to torch's own users; ours are findings

@@ -11,7 +11,7 @@ from torch import SymBool, SymInt
 from torch._guards import ShapeGuard
 
 from onnxpert.capture.places import Place, user_frames
-from onnxpert.capture.reasoning import Frugal
+from onnxpert.capture.reasoning import Frugal, symbols_in, worded
 from onnxpert.core.source import Frame, location
 from onnxpert.core.types import Captured, Guard, Location, replace
 
@@ -26,8 +26,8 @@ def guards_of(environment: Any) -> tuple[Guard, ...]:
     if isinstance(environment, Frugal) and environment.definitions:
         environment.guards[:] = map(environment.spelled_out_guard, environment.guards)
     for guard in environment.guards:
-        symbols = tuple(sorted(str(symbol) for symbol in guard.expr.free_symbols))
-        found.append(Guard(str(guard.expr), symbols, line_of(guard)))
+        symbols = tuple(sorted(map(str, symbols_in(guard.expr))))
+        found.append(Guard(worded(guard.expr), symbols, line_of(guard)))
     return tuple(found)
 
 

@@ -133,7 +133,7 @@ class Frugal(ShapeEnv):
 
     def doubts(self, condition: Expr) -> bool:
         """Whether it is a question rather than an assumption."""
-        return any(str(side) in self._doubted for side in (condition, sympy.Not(condition)))
+        return any(worded(side) in self._doubted for side in (condition, sympy.Not(condition)))
 
 
 @contextmanager
@@ -266,7 +266,7 @@ def is_otherwise_when_small(expr: Expr, answer: bool) -> bool:
 
 def _shortly(environment: Any, expr: Expr, hint: Number | None, *, hurried: bool) -> bool | None:
     """The example's answer to a question that is not worth the time; None: it is, or data decide."""
-    if not isinstance(expr, sympy.logic.boolalg.Boolean) or not expr.free_symbols:
+    if not isinstance(expr, sympy.logic.boolalg.Boolean) or not symbols_in(expr):
         return None
     if not hurried and not is_heavy(expr):
         return None
@@ -290,6 +290,18 @@ def _assumed(environment: Any) -> set[Expr]:
     known.update(guard.expr for guard in guards[count:])
     environment.read_guards = (len(guards), guards[-1] if guards else None, known)
     return known
+
+
+@functools.lru_cache(4096)
+def symbols_in(expr: Expr) -> frozenset[Expr]:
+    """Its free symbols, which sympy looks for anew whenever it is asked."""
+    return frozenset(expr.free_symbols)
+
+
+@functools.lru_cache(4096)
+def worded(expr: Expr) -> str:
+    """Its text: of the same conditions in every run of a model."""
+    return str(expr)
 
 
 @functools.lru_cache(4096)

@@ -33,6 +33,7 @@ from onnxpert.capture.open_sizes.packed import known_number
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.quantised.calls import Quantisation
 from onnxpert.capture.reasoning import Frugal
+from onnxpert.capture.watching.looking_away import unwatched
 from onnxpert.core import deadline
 from onnxpert.core.bodies import is_custom
 from onnxpert.core.keepsakes import keep
@@ -214,7 +215,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         out = NotImplemented if key is None else self._outcomes.again(key)
         if out is NotImplemented:
             out = NotImplemented if key is None else of_elements(func, args)
-            out = func(*args, **kwargs) if out is NotImplemented else out
+            out = unwatched(func, args, kwargs) if out is NotImplemented else out
             if key is not None:
                 self._outcomes.keep(key, out)
         return out

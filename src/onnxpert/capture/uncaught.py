@@ -15,6 +15,7 @@ from typing import Any
 
 from onnxpert.capture.forking.runs import is_beyond_torch
 from onnxpert.capture.surrounding.catching import caught_at
+from onnxpert.capture.watching.looking_away import of_users_lines
 from onnxpert.capture.watching.speech import users_speak_of
 from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Loaded
@@ -37,7 +38,7 @@ class UncatchableError(BaseException):
 
 def catches(loaded: Loaded) -> bool:
     """Whether a function of the user's has an `except`: to watch for one is to run Python at half its
-    speed."""
+    speed, wherever torch is not at work."""
     return users_speak_of(loaded, _CATCHES)
 
 
@@ -66,6 +67,7 @@ def itself(error: BaseException) -> Exception:
     return error
 
 
+@of_users_lines
 def _entered(frame: FrameType, _: str, __: Any) -> Any:
     if not _has_handlers(frame.f_code):
         return None

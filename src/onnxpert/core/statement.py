@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import linecache
 from collections.abc import Iterator, Mapping
 from enum import StrEnum, auto
@@ -29,6 +30,7 @@ _KINDS: dict[type[ast.AST], Statement] = {
 }
 
 
+@functools.lru_cache(maxsize=4096)  # a line is asked about as often as it runs
 def statement(place: Location) -> Statement | None:
     """The statement whose condition stands at a place; None where it is no condition's line."""
     found: Statement | None = None

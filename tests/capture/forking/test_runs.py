@@ -1,5 +1,6 @@
 """How far the paths of a model are followed."""
 
+import contextlib
 import statistics
 from typing import Any
 
@@ -116,3 +117,63 @@ def test_ways_that_multiply_are_given_up_early(
     monkeypatch.setattr(runs.Runs, "_new", counted)
     assert isinstance(capture(load(Request(model.eval(), (x,)))), CaptureFailed)
     assert len(made) < 16 + _MOST_RUNS  # the latter to see what is in the way by itself
+
+
+class Many(torch.nn.Module):
+    """More branches in a row than runs are made of any model."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        seen = set()
+        for place in range(runs._MOST_RUNS + 1):
+            if x[place] > 0:
+                seen.add(place)
+        return x * len(seen)
+
+
+class Halves(torch.nn.Module):
+    """Each half is odd or even by itself: as many ways as their sides can be put together."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(100))
+        self.depth = depth
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x).relu()
+        for _ in range(self.depth):
+            if x.shape[1] % 2:
+                x = torch.nn.functional.pad(x, (0, 0, 0, 1))
+            x = x[:, 0::2] + x[:, 1::2]
+        return x
+
+
+def _runs_made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    made: list[Any] = []
+    plain = runs.Runs._new
+
+    def new(self: Any, plan: Any, *rest: Any) -> Any:
+        made.append(plan)
+        return plain(self, plan, *rest)
+
+    monkeypatch.setattr(runs.Runs, "_new", new)
+    return made
+
+
+def test_paths_that_cannot_all_be_followed_are_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _runs_made(monkeypatch)
+    example = torch.randn(runs._MOST_RUNS + 1)
+    with pytest.raises(runs.TooManyPathsError):
+        Walker("recorder", lambda _: contextlib.nullcontext()).captured(
+            load(Request(Many().eval(), (example,)))
+        )
+    assert len(made) == 1
+
+
+def test_sides_that_multiply_are_read_off_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _runs_made(monkeypatch)
+    report = onnxpert.diagnose(
+        Halves(3).eval(), (torch.randn(2, 21, 4),), dynamic_shapes=({1: "length"},)
+    )
+    assert report.ok, str(report)
+    assert len(made) == 1

@@ -41,9 +41,9 @@ logger = logging.getLogger(__name__)
 _MOST_TURNS = 12
 _SOME_TURNS = 8  # of two loops: more ways than are followed
 _MANY_QUESTIONS = 4  # of one run's, about data
-_MANY_ABOUT_SIZES = 8
+_MANY_ABOUT_SIZES = 2  # more may lead as many ways as their sides can be put together
 _MANY_WAYS = 4  # by sizes that have nothing to do with each other
-_MANY_CALLS = 8_000  # recorded again: what takes some twenty seconds
+_MANY_CALLS = 600  # recorded again: to read the lines takes less
 
 
 class EscapedError(Exception):
@@ -85,6 +85,7 @@ def _whole(
         return plain  # each size has its own depth
     explorer = Explorer(runs)
     try:
+        runs.look_ahead(first)
         part = explorer.explored(first, 0, 0, None)
     except (TooManyPathsError, SidesDifferError, UnlikeError):
         if not about_sizes:

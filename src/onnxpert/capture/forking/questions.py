@@ -31,7 +31,7 @@ from onnxpert.capture.forking import truths
 from onnxpert.capture.forking.continuation import in_a_loop, in_while
 from onnxpert.capture.forking.scripted import is_reading
 from onnxpert.capture.places import user_frames
-from onnxpert.capture.reasoning import Frugal, is_otherwise_when_small
+from onnxpert.capture.reasoning import Frugal, is_otherwise_when_small, symbols_in, worded
 from onnxpert.capture.settled import is_settled
 from onnxpert.core.source import Frame, Owner, location, ownership
 from onnxpert.core.statement import sorts
@@ -111,11 +111,11 @@ class Asking(Frugal):
         return (
             self.look is not None
             and _is_condition(expr)
-            and bool(expr.free_symbols)
             and not size_oblivious
             and fallback is None
             and not options.get("forcing_spec", False)
             and not self._suppress_guards_tls()
+            and bool(symbols_in(expr))
         )
 
     def _note_number(self, expr: Expr) -> None:
@@ -166,14 +166,14 @@ class Asking(Frugal):
         for guard in self.guards[before:] if self._doubted else ():
             # As it was assumed, on either side: every run shall know the question again.
             for condition, holds in ((guard.expr, True), (sympy.Not(guard.expr), False)):
-                if str(condition) in self._doubted and condition not in self._known:
+                if worded(condition) in self._doubted and condition not in self._known:
                     self._known[condition] = holds
                     self._ask(_nearest(), condition, holds, about_data=False)
         return answer
 
     def assume(self, condition: Expr) -> None:
         super().assume(condition)
-        doubted = str(condition) in self._doubted and condition not in self._known
+        doubted = worded(condition) in self._doubted and condition not in self._known
         if doubted and self.look is not None:
             self._known[condition] = True
             self._ask(_nearest(), condition, True, about_data=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, TypeAlias
@@ -18,11 +18,13 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from onnxpert.capture.flat import owner
 from onnxpert.capture.forking.continuation import Attributes, state
 from onnxpert.capture.forking.emptiness import open_emptiness
+from onnxpert.capture.forking.meeting import meet
 from onnxpert.capture.forking.questions import Asking, Expr, asking_mode
 from onnxpert.capture.forking.size_choice import Choice, Sizes, axes, first_sizes, resized
 from onnxpert.capture.forking.softening import softened
 from onnxpert.capture.forking.traces import Asked, Reading, Step, Weights
 from onnxpert.capture.forking.truths import TRUTHS
+from onnxpert.capture.reasoning import BUDGET_TERMS
 from onnxpert.capture.recorder import Recorder
 from onnxpert.core import deadline
 from onnxpert.core.source import DISTRIBUTIONS, location, of_traceback, ownership
@@ -32,9 +34,11 @@ from onnxpert.core.types import Captured, Loaded, Location
 Record: TypeAlias = Callable[[Loaded, Callable[..., Recorder]], Captured]
 _MOST_RUNS = 64
 # Runs of a deep model take long before they are many: told by the calls that were recorded, which
-# every machine counts alike. Where sizes are so hard to reason about that each takes long, by time.
+# every machine counts alike. Where sizes are so hard to reason about that each takes long, by what was
+# thought about.
 _MOST_CALLS = 12_000
-_MOST_SECONDS = 120.0  # of the processor's
+_MOST_TERMS = 6 * BUDGET_TERMS
+_MANY_TURNS = 4  # of a loop that does not roll
 _FEW_RUNS = 12  # are made in any case, however deep the model is, or slow
 # Not the model's own doing: torch cannot follow what that side does.
 _BEYOND_TORCH = frozenset(
@@ -134,7 +138,7 @@ class Runs:
         self._weights = Weights()
         self._made: dict[Any, Run | Exception] = {}
         self._recorded: list[int] = []  # calls of each run, those that came to no end too
-        self._begun = time.process_time()
+        self._thought = 0  # the terms of what was asked about sizes
         self._axes = axes(loaded)
         self.first = first_sizes(loaded)
         self._symbols: dict[tuple[int, int | None], Expr | None] = {}
@@ -169,10 +173,20 @@ class Runs:
         return self._made[key]
 
     def _are_enough(self) -> bool:
-        if sum(self._recorded) > max(_MOST_CALLS, _FEW_RUNS * self.calls):
+        if sum(self._recorded) > self._most_calls:
             return True
-        spent = time.process_time() - self._begun
-        return len(self._recorded) > _FEW_RUNS and spent > _MOST_SECONDS
+        return len(self._recorded) > _FEW_RUNS and self._thought > _MOST_TERMS
+
+    @property
+    def _most_calls(self) -> int:
+        return max(_MOST_CALLS, _FEW_RUNS * self.calls)
+
+    def look_ahead(self, first: Run) -> None:
+        """Ends at once what cannot end: each question about data that is no turn of a `while` has a run
+        of its own in which it is answered the other way, and is as long as this one was up to there."""
+        alone = list(_alone(first))
+        if len(alone) >= _MOST_RUNS or sum(one.position for one in alone) > self._most_calls:
+            raise TooManyPathsError(self.places())
 
     @property
     def calls(self) -> int:
@@ -219,6 +233,7 @@ class Runs:
 
     def _close(self, environment: Asking) -> None:
         environment.look = None
+        self._thought += getattr(environment, "spent_terms", 0)
         # Symbols that nothing took up would be laid at the door of whoever runs torch next.
         environment.pending_fresh_unbacked_symbols.clear()
         for home in environment.numbers_wanted:
@@ -286,6 +301,22 @@ class Runs:
                 if at is not None:
                     counted[at] += 1
         return tuple(counted.most_common(5))
+
+
+def _alone(run: Run) -> Iterator[Asked]:
+    """The questions about data that no loop of the file takes together: those outside of a `while`, and
+    those that a place asks again and again without ever coming back to where it stood."""
+    places: dict[Any, list[Asked]] = {}
+    for asked in run.asked:
+        if not asked.question.about_data:
+            continue
+        if not asked.question.in_while:
+            yield asked
+        else:
+            places.setdefault(asked.question.frames, []).append(asked)
+    for same in places.values():
+        if len(same) >= _MANY_TURNS and not any(meet(b, a) for a, b in itertools.pairwise(same)):
+            yield from same
 
 
 def is_beyond_torch(error: BaseException) -> bool:

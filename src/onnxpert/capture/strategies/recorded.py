@@ -73,6 +73,7 @@ class Walker:
     around: Around
     reasons: list[Unwritten] = field(default_factory=list)  # against writing it down as it stands
     offers: Offers = field(default_factory=Offers)
+    unwritten: list[tuple[Loaded, frozenset[Location | None]]] = field(default_factory=list)
 
     def captured(self, loaded: Loaded) -> Captured:
         try:
@@ -154,7 +155,12 @@ class Walker:
         return found if is_whole else self._written(loaded) or found
 
     def _written(self, loaded: Loaded, deciding: Iterable[Location | None] = ()) -> Captured | None:
-        found = written(loaded, self._with, self.reasons.append, deciding)
+        asked = frozenset(deciding)
+        if any(loaded is one and asked == places for one, places in self.unwritten):
+            return None  # as it was said the first time
+        found = written(loaded, self._with, self.reasons.append, asked)
+        if found is None:
+            self.unwritten.append((loaded, asked))
         axes = [] if found is None else frozen(found)
         return None if len(self.offers.refused(loaded, axes)) < len(axes) else found
 
