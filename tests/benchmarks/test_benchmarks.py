@@ -343,14 +343,14 @@ def test_a_run_measures_in_processes_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_page_on_diagnosis_has_a_row_for_each_model() -> None:
-    from benchmarks.diagnosis import CASES, page
+    from benchmarks.diagnosis import CASES, Row, page
 
-    rows = [(case, 2.0, 1.0, 3) for case in CASES]
+    rows = [Row(case, 3, theirs=2.0, ours=0.5, diagnosis=1.0) for case in CASES]
     lines = page(rows).splitlines()
     assert [line.split("|")[1].strip() for line in lines[-len(CASES) :]] == [
         case.about for case in CASES
     ]
-    assert all(line.endswith("| 0.50 |") for line in lines[-len(CASES) :])
+    assert all(line.endswith("| 0.50 | 2.0 |") for line in lines[-len(CASES) :])
     blocked = CASES[3].model().eval()
     with pytest.raises(Exception, match="data-dependent"):  # or there would be nothing to diagnose
         torch.export.export(blocked, (torch.randn(CASES[3].example),), strict=False)
