@@ -6,6 +6,7 @@ A function that gives NotImplemented leaves the call to torch, errors included."
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -302,6 +303,20 @@ def _diagonal_filled(input: Tensor, *_: Any, **__: Any) -> Any:
     return input if isinstance(input, FakeTensor) and input.dim() == 2 else NotImplemented
 
 
+def _filled_up(sequences: Sequence[Tensor], batch_first: bool = False, *_: Any, **__: Any) -> Any:
+    """Each as long as the longest: torch's own would ask which of the sizes that is."""
+    if not sequences or _static(*(one.shape[0] for one in sequences if one.dim())):
+        return NotImplemented
+    first, *others = (one.shape[1:] for one in sequences)
+    if not all(_static(*rest) and rest == first for rest in (first, *others)):
+        return NotImplemented
+    longest = functools.reduce(torch.sym_max, [one.shape[0] for one in sequences])
+    count = len(sequences)
+    return sequences[0].new_empty(
+        (count, longest, *first) if batch_first else (longest, count, *first)
+    )
+
+
 FAKES: dict[Any, Callable[..., Any]] = {
     **LIKE,
     **DRAWN,
@@ -313,6 +328,7 @@ FAKES: dict[Any, Callable[..., Any]] = {
     **UNLOOKED,
     aten.linear.default: _linear,
     aten.batch_norm.default: _batch_norm,
+    aten.pad_sequence.default: _filled_up,
     aten.layer_norm.default: _layer_norm,
     aten.group_norm.default: _group_norm,
     aten.dropout.default: _dropout,
