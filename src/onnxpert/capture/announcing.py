@@ -36,7 +36,8 @@ class Audience:
             for name in _QUESTIONS:
                 plain = getattr(torch.compiler, name)
                 stack.enter_context(patch.object(torch.compiler, name, self._asking(plain)))
-            stack.enter_context(patch.object(subclasses, "FakeTensor", self._stand_in()))
+            if not self.told:
+                stack.enter_context(patch.object(subclasses, "FakeTensor", self._stand_in()))
             yield
 
     def _asking(self, plain: Callable[[], bool]) -> Callable[[], bool]:
@@ -49,6 +50,9 @@ class Audience:
         class Asked(type):
             def __instancecheck__(cls, one: Any) -> bool:
                 return isinstance(one, plain) and self._tells()
+
+            def __subclasscheck__(cls, one: type) -> bool:
+                return issubclass(one, plain)
 
             def __getattr__(cls, name: str) -> Any:
                 return getattr(plain, name)
