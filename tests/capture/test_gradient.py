@@ -70,3 +70,43 @@ def test_forward_mode_and_second_derivatives() -> None:
     for model in (pushed, Curved()):
         report = onnxpert.diagnose(model, (torch.randn(3, 2),))
         assert report.ok, str(report)
+
+
+def _slope(x: torch.Tensor) -> torch.Tensor:
+    with torch.enable_grad():
+        y = x.detach().requires_grad_(True)
+        (slope,) = torch.autograd.grad((y**3).sum(), y)
+    return slope
+
+
+class Clips(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        slope = _slope(x)
+        if slope.max() > 1:
+            slope = slope / slope.max()
+        return slope
+
+
+class Counts(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        slope = _slope(x)
+        return slope * 2 if x.shape[0] > 5 else slope
+
+
+class Descends(torch.nn.Module):
+    """The example goes round; a recording that is below autograd must not take that for a refusal."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        turns = 0
+        while x.abs().max() > 0.5 and turns < 20:
+            x = x - 0.1 * _slope(x)
+            turns += 1
+        return x
+
+
+def test_branches_and_loops_around_a_gradient() -> None:
+    for model, rule in ((Clips(), "CTL406"), (Counts(), "CTL406"), (Descends(), "CTL406")):
+        x = torch.rand(4, 3) * 1.5
+        report = onnxpert.diagnose(model, (x,), dynamic_shapes=({0: "n"},))
+        assert report.ok, str(report)
+        assert rule in {one.rule for one in report.findings}

@@ -10,6 +10,7 @@ import torch
 
 from onnxpert.core import belongings
 from onnxpert.core.dice import dice_kept
+from onnxpert.core.layouts import refill
 from onnxpert.core.storages import storage
 from onnxpert.core.tables import Table
 
@@ -63,8 +64,7 @@ def untouched(module: object, *, buffers: bool = False, code: bool = True) -> It
                 tensor.data = content
         for buffer, version, value in kept:
             if buffer._version != version or _differs(buffer, value):
-                with torch.no_grad():
-                    buffer.copy_(value)
+                refill(buffer, value)
 
 
 def _differs(buffer: torch.Tensor, value: torch.Tensor) -> bool:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from onnxpert.core.layouts import equal
+from onnxpert.core.layouts import equal, refill
 
 if TYPE_CHECKING:
     import torch
@@ -19,18 +19,15 @@ _KEPT: ContextVar[_Kept | None] = ContextVar("kept", default=None)
 @contextmanager
 def given_back() -> Iterator[None]:
     """At the end, whatever was kept has its values again."""
-    import torch
-
     kept: _Kept = {}
     token = _KEPT.set(kept)
     try:
         yield
     finally:
         _KEPT.reset(token)
-        with torch.no_grad():
-            for tensor, before in kept.values():
-                if not equal(tensor, before):
-                    tensor.copy_(before)
+        for tensor, before in kept.values():
+            if not equal(tensor, before):
+                refill(tensor, before)
 
 
 def keep(tensor: torch.Tensor) -> None:

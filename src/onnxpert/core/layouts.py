@@ -19,3 +19,14 @@ def equal(one: torch.Tensor, other: torch.Tensor) -> bool:
     import torch
 
     return torch.equal(densely(one), densely(other))
+
+
+def refill(tensor: torch.Tensor, before: torch.Tensor) -> None:
+    """What it held, in the size that it had: `resize_` changes that of a tensor in place."""
+    import torch
+
+    if tensor.shape != before.shape:
+        tensor.data = before.clone()
+        return
+    with torch.no_grad():
+        tensor.detach().copy_(before)

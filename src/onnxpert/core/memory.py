@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxpert.core import belongings
 from onnxpert.core.flatten import is_tensor
-from onnxpert.core.layouts import equal
+from onnxpert.core.layouts import equal, refill
 
 if TYPE_CHECKING:
     import torch
@@ -83,13 +83,7 @@ def _copied(name: str, tensor: torch.Tensor) -> _Kept:
     """Compared by value: some kernels (batch normalisation) write past torch's version counter."""
     before = tensor.detach().clone()
 
-    def restore() -> None:
-        import torch
-
-        with torch.no_grad():
-            tensor.copy_(before)
-
-    return _Kept(name, lambda: not equal(tensor.detach(), before), restore)
+    return _Kept(name, lambda: not equal(tensor.detach(), before), lambda: refill(tensor, before))
 
 
 def _watched(name: str, tensor: torch.Tensor) -> _Kept:

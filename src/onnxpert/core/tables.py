@@ -11,6 +11,8 @@ from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
+from onnxpert.core.layouts import refill
+
 NONE = object()  # where there is nothing
 
 
@@ -192,7 +194,7 @@ class TensorTable(Table):
 
     def restore(self) -> None:
         if self.is_changed():
-            self._held.detach().copy_(self._before)
+            refill(self._held, self._before)
             self._version = self._held._version
 
 

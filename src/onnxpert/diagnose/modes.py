@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FLAGS = {
     "dropout": 2, "dropout_": 2, "feature_dropout": 2, "feature_dropout_": 2, "alpha_dropout": 2,
     "native_dropout": 2, "feature_alpha_dropout": 2, "batch_norm": 5, "instance_norm": 5, "rrelu": 3,
-    "lstm": 6, "gru": 6, "rnn_tanh": 6, "rnn_relu": 6,
+    "lstm": 6, "gru": 6, "rnn_tanh": 6, "rnn_relu": 6, "scaled_dot_product_attention": 4,
 }  # fmt: skip
 _RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 _BY_INSTANCE = "instance_norm"
@@ -64,23 +64,37 @@ _RANDOM = frozenset({"bernoulli", "bernoulli_", "native_dropout"})
 
 def is_stopped_by_eval(captured: Captured, node: fx.Node) -> bool:
     """Whether a call of a model in training mode draws, and would not in evaluation."""
-    if captured.loaded is None or not is_training(captured.loaded):
+    if captured.loaded is None or not is_training(captured.loaded) or lasts(captured, node):
         return False
-    packet = getattr(node.target, "overloadpacket", None)
+    name = _name(node)
+    trains = name in FLAGS and is_on(name, node.args) and not is_always(name, node.args)
+    return trains or name in _RANDOM
+
+
+def lasts(captured: Captured, node: fx.Node) -> bool:
+    """Whether a line of a model in training mode does the same in evaluation mode."""
     place = of_meta(node.meta)
-    lasts = place is not None and (place.file, place.line) in captured.lasting_chance
-    return getattr(packet, "__name__", "") in _RANDOM and not lasts
+    return place is not None and (place.file, place.line) in captured.lasting_chance
 
 
 def switched_on(captured: Captured) -> Iterator[tuple[fx.Node, Layer]]:
-    """The calls in training mode of a model that is in evaluation mode."""
-    if captured.loaded is None or is_training(captured.loaded):
+    """The calls in training mode of a model that is in evaluation mode, or that would be in it too."""
+    if captured.loaded is None:
         return
+    training = is_training(captured.loaded)
     modes = {path: module.training for path, module in parts(captured.loaded)}
     for node in captured.root.graph.nodes:
-        packet = getattr(node.target, "overloadpacket", None)
-        name = getattr(packet, "__name__", "")
-        if name in FLAGS and is_on(name, node.args):
-            path = module_of(node.meta)
-            training = modes.get(path, False)
-            yield node, Layer(name.rstrip("_"), path, training, is_always(name, node.args))
+        name = _name(node)
+        if (
+            name not in FLAGS
+            or not is_on(name, node.args)
+            or (training and not lasts(captured, node))
+        ):
+            continue
+        path = module_of(node.meta)
+        own = modes.get(path, False) and not training
+        yield node, Layer(name.rstrip("_"), path, own, is_always(name, node.args))
+
+
+def _name(node: fx.Node) -> str:
+    return str(getattr(getattr(node.target, "overloadpacket", None), "__name__", ""))

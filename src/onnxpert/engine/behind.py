@@ -26,8 +26,6 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
     taken = {_at(b.location) for b in captured.blockers if b.asked in stands_in}
     asked = {_at(b.location) for b in captured.blockers}
     followed = [b.location for b in captured.blockers if b.asked is Asked.CALL and b.location]
-    # That there is no lowering for what nothing could follow goes without saying.
-    said = {_at(place) for place in followed}
     lowered = lower(captured.scouted, opset=plan.opset, ir_version=plan.ir_version)
     found = [
         *(
@@ -35,7 +33,7 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
             for found in diagnose(captured.scouted)
             if not _is_of_stand_in(found, taken) and not _is_asked_again(found, asked)
         ),
-        *(found for found in diagnose(lowered) if _line(found) not in said),
+        *(found for found in diagnose(lowered) if not _is_said(found, followed)),
         *(found for one in limits(captured.loaded, lowered) for found in diagnose(one)),
     ]
     for side in captured.sides:
@@ -44,7 +42,7 @@ def behind(captured: Captured | CaptureFailed, plan: Plan) -> tuple[Finding, ...
             known = {(other.rule, _line(other)) for other in found}
             if (
                 _is_of_a_line(one)
-                and _line(one) not in said
+                and not _is_said(one, followed)
                 and (one.rule, _line(one)) not in known
                 and not _is_asked_again(one, asked)
             ):
@@ -83,6 +81,19 @@ def _is_of_a_line(finding: Finding) -> bool:
     """Whether it is about what a line does, and not about what comes out of the whole."""
     at = finding.location
     return at is not None and not at.code.startswith(("def ", "class "))
+
+
+def _is_said(finding: Finding, followed: Collection[Location]) -> bool:
+    """That there is no lowering for what nothing could follow goes without saying: of the same part of
+    a line, where both say which that is."""
+    at = finding.location
+    there = [one for one in followed if at is not None and _at(one) == _at(at)]
+    return any(
+        not (one.column and at.column)
+        or (one.column < at.end_column and at.column < one.end_column)
+        for one in there
+        if at is not None
+    )
 
 
 def _is_of_stand_in(finding: Finding, taken: Collection[object]) -> bool:

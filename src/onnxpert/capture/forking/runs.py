@@ -59,6 +59,7 @@ _BEYOND_TORCH = frozenset(
 _ABOUT_FAKES = re.compile(
     r"tensor subclass|FakeTensor|data pointer|data is not allocated|Can't pickle"
     r"|\bSym(?:Int|Float|Bool)\b|\bzuf\d|'[^']*\bu\d+\b[^']*'"
+    r"|does not require grad"  # where a recording is below autograd
 )
 
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
-from onnxpert.capture.strategies.recorded import record
+from onnxpert.capture.strategies.recorded import Walker
 from onnxpert.capture.strategy import strategy
 from onnxpert.capture.watching.speech import speaks_of
 from onnxpert.core.types import Captured, Loaded
@@ -28,7 +28,7 @@ def differentiates(loaded: Loaded) -> bool:
 @strategy("recorder with gradients", rung=12, takes=differentiates)
 def with_gradients(loaded: Loaded) -> Captured:
     above = above_autograd()
-    return record(loaded, "recorder with gradients", lambda _: above())
+    return Walker("recorder with gradients", lambda _: above()).captured(loaded)
 
 
 def above_autograd() -> Callable[[], AbstractContextManager[None]]:

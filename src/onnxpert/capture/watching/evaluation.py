@@ -1,4 +1,5 @@
-"""Where a model that is in training mode would draw random numbers in evaluation mode too.
+"""Where a model that is in training mode would do in evaluation mode as it does: draw random numbers,
+normalise by the statistics of the batch.
 
 The model is run once more, eagerly and switched over, and is afterwards as it was. `Tag` is torch's
 own; tried on torch 2.13 and 2.15."""
@@ -25,7 +26,7 @@ def with_lasting_chance(captured: Captured) -> Captured:
     module = owner(loaded.module) if loaded is not None else None
     if loaded is None or module is None or not module.training:
         return captured
-    if not any(_draws(node.target) for node in captured.root.graph.nodes):
+    if not any(_acts(node.target) for node in captured.root.graph.nodes):
         return captured
     seen = _Draws()
     try:
@@ -40,6 +41,14 @@ def _draws(target: Any) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
 
 
+def _acts(target: Any) -> bool:
+    return _draws(target) or "batch_norm" in str(target)
+
+
+def _by_batch(func: Any, args: Any) -> bool:
+    return "batch_norm" in str(func) and any(each is True for each in args[5:6])
+
+
 class _Draws(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -48,7 +57,7 @@ class _Draws(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        place = location(user_frames()) if _draws(func) else None
+        place = location(user_frames()) if _draws(func) or _by_batch(func, args) else None
         if place is not None:
             self.lines.add((place.file, place.line))
         return func(*args, **(kwargs or {}))

@@ -18,6 +18,7 @@ from onnxpert.diagnose.causes import (
     told,
     unwritten,
 )
+from onnxpert.diagnose.conditions import whole
 from onnxpert.diagnose.flow import end_of
 from onnxpert.diagnose.instead import of_number, of_unwritten
 from onnxpert.diagnose.multiplying import multiplies_at
@@ -90,7 +91,7 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
         if uneven is None and (differ := _difference(failed, blocker.location)):
             yield Hit(
                 f"Python branches on the value of a tensor, and {differ}",
-                at=blocker.location,
+                at=whole(blocker.location),
                 help="have both sides return the same number of results, each of one type and one "
                 "number of dimensions: an output of a file has no other",
             )
@@ -99,14 +100,14 @@ def data_dependent_branch(failed: CaptureFailed) -> Iterator[Hit]:
                 continue  # a check, which is told as one
             yield Hit(
                 "Python branches on the value of a tensor: an If of the file, if each of its sides can be followed",
-                at=blocker.location,
+                at=whole(blocker.location),
                 severity=Severity.INFO,
                 help="see to the errors; what this leads to is then in the file, or said here",
             )
         else:
             yield Hit(
                 "Python branches on the value of a tensor",
-                at=blocker.location,
+                at=whole(blocker.location),
                 help=_cure_of(reason_for(failed, blocker)) or _cure(blocker.location),
                 notes=tuple(told(reason_for(failed, blocker))),
             )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from onnxpert.core.source import is_library
 from onnxpert.core.statement import begins_loop
 from onnxpert.core.types import Captured, Hit, Severity
+from onnxpert.diagnose.conditions import whole
 from onnxpert.diagnose.rule import rule
 
 
@@ -61,12 +62,12 @@ def branch_in_file(captured: Captured) -> Iterator[Hit]:
         if branch.about_data:
             yield Hit(
                 "Python branches on the value of a tensor, and the file has both sides",
-                at=at,
+                at=whole(at),
                 help="use torch.where, if the target takes no If",
             )
         elif at is not None and not is_library(at.file):
             yield Hit(
                 "Python branches on a size, and the file has both sides",
-                at=at,
+                at=whole(at),
                 help="keep to sizes on one side of it, if the target takes no If",
             )

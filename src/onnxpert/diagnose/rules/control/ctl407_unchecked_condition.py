@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from onnxpert.core.raising import raised_text
 from onnxpert.core.source import Owner, ownership
 from onnxpert.core.types import Captured, Hit, Severity
+from onnxpert.diagnose.conditions import whole
 from onnxpert.diagnose.rule import rule
 
 
@@ -58,6 +59,6 @@ def unchecked_condition(captured: Captured) -> Iterator[Hit]:
             raises = raised_text(one.raised) or one.raises
             yield Hit(
                 f"the model raises here for some inputs, and the file does not: {raises}",
-                at=one.location,
+                at=whole(one.location),
                 help="check before the file is called, if the check matters",
             )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from onnxpert.core.source import Owner, ownership
 from onnxpert.core.statement import begins_loop
 from onnxpert.core.types import Branch, Hit, Severity, Verified
+from onnxpert.diagnose.conditions import whole
 from onnxpert.diagnose.rule import rule
 
 
@@ -64,7 +65,7 @@ def untried_side(verified: Verified) -> Iterator[Hit]:
         missing = "both sides" if not taken.yes and not taken.no else _side(taken.no)
         yield Hit(
             f"no input that was tried takes {missing} of this branch",
-            at=taken.branch.location,
+            at=whole(taken.branch.location),
             help="give an example that does, or verify the file against one",
             severity=None if _is_users(taken.branch) else Severity.INFO,
         )

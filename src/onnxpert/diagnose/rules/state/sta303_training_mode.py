@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from onnxpert.core.source import of_meta
 from onnxpert.core.types import Captured, Hit, Severity, replace
-from onnxpert.diagnose.modes import FLAGS, is_always, is_on, is_stopped_by_eval, is_training
+from onnxpert.diagnose.modes import is_stopped_by_eval, is_training
 from onnxpert.diagnose.rule import rule
 
 
@@ -43,10 +43,8 @@ def training_mode(captured: Captured) -> Iterator[Hit]:
         return
     first: Hit | None = None
     for node in captured.root.graph.nodes:
-        packet = getattr(node.target, "overloadpacket", None)
-        name = getattr(packet, "__name__", "")
-        trains = name in FLAGS and is_on(name, node.args) and not is_always(name, node.args)
-        if trains or is_stopped_by_eval(captured, node):
+        if is_stopped_by_eval(captured, node):
+            name = node.target.overloadpacket.__name__
             hit = Hit(
                 f"the model is in training mode, and {name.rstrip('_')} acts on it",
                 at=of_meta(node.meta),
