@@ -23,7 +23,8 @@ from onnxpert.verify.allowance import Allowance
 from onnxpert.verify.cases import across
 from onnxpert.verify.inputs import Case, Inputs
 from onnxpert.verify.patience import Limit, Patience
-from onnxpert.verify.turning import aimed, turned
+from onnxpert.verify.steering import STEPS, steered
+from onnxpert.verify.turning import aimed, led, turned
 from onnxpert.verify.values import Values
 from onnxpert.verify.walk import Plans, Walk
 
@@ -39,6 +40,7 @@ _ELEMENTS = 10_000  # take about as long as to call torch at all
 _MOST_NUMBERS = 16
 _FAR_BEYOND = 10  # of one element, it moves a mean or a spread
 _MANY = 2
+_STARTS = 3  # beside the example, of a search that is led
 
 
 def has_sides(captured: Captured | None) -> bool:
@@ -147,11 +149,26 @@ class Sides:
             self.work += walk.work
         return walk.taken
 
-    def all_taken(self) -> bool:
-        """Of the branches that values decide: what sizes decide, no values do."""
+    def missing(self) -> list[tuple[int, bool]]:
+        """The sides that are left, of branches that values decide."""
         branches = enumerate(self._captured.branches)
         by_values = [number for number, branch in branches if branch.about_data]
-        return {(number, side) for number in by_values for side in (True, False)} <= self.seen
+        every = [(number, side) for number in by_values for side in (True, False)]
+        return [one for one in every if one not in self.seen]
+
+    def led(self, leaves: Mapping[str, Any], number: int, side: bool) -> Any:
+        """Values that lead there from these, where the search for them finds any."""
+        self.work += self.calls * STEPS
+        with Patience(_LONGEST):
+            return steered(self._captured, leaves, number, side)
+
+    def line(self, number: int) -> int:
+        place = self._captured.branches[number].location
+        return place.line if place is not None else number
+
+    def all_taken(self) -> bool:
+        """Of the branches that values decide: what sizes decide, no values do."""
+        return not self.missing()
 
     @property
     def numbers(self) -> tuple[float, ...]:
@@ -206,6 +223,23 @@ def further(inputs: Inputs, sides: Sides, seed: int, allowance: Allowance) -> It
             return
         if case.values is not Values.NAN and _is_new(inputs, sides, case, seed):
             yield case
+
+
+def further_led(inputs: Inputs, sides: Sides, seed: int, allowance: Allowance) -> Iterator[Case]:
+    """Cases that were led to the sides that are left: from the example, and from where it turned before."""
+    budget = _Budget(sides, _WORK_AIMED, _SECONDS_AIMED)
+    names = [leaf.name for leaf in inputs.loaded.leaves]
+    starts = [Case(f"{number}", inputs.example, Values.WILD) for number in range(_STARTS)]
+    for number, side in sides.missing():
+        for start in (Case("", inputs.example, Values.EXAMPLE), *starts):
+            if (number, side) in sides.seen or allowance.is_spent or budget.is_spent:
+                break
+            leaves = dict(zip(names, inputs.build(start, seed), strict=True))
+            found = sides.led(leaves, number, side)
+            if found is not None:
+                case = led(inputs, found, sides.line(number), len(sides.seen))
+                if _is_new(inputs, sides, case, seed):
+                    yield case
 
 
 def further_across(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,8 @@ def first_divergence(
     if failed is None:
         return None
     inputs = bind(loaded, facts(read(path)))
-    leaves = inputs.build(cases.remade(failed.case, failed.sizes), seed)
+    case = replace(cases.remade(failed.case, failed.sizes), found=failed.found)
+    leaves = inputs.build(case, seed)
     values = {leaf.name: value for leaf, value in zip(loaded.leaves, leaves, strict=True)}
     try:
         inner = intermediates(captured, lowered, values)

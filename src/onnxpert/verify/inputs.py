@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -36,6 +36,8 @@ class Case:
     values: Values
     given: int | None = None  # the number of a further example, which is taken as it is
     aim: Aim | None = None
+    # In the place of what the example has: it was searched for, and nothing makes it again.
+    found: Mapping[str, torch.Tensor] | None = field(default=None, compare=False, repr=False)
 
     def values_of(self, leaf: str) -> Values:
         return self.values if self.aim is None or self.aim.leaf == leaf else Values.REPEATED
@@ -68,7 +70,8 @@ class Inputs:
             return (*values, *(leaf.value for leaf in rest))
         generator = torch.Generator().manual_seed(seed + zlib.crc32(case.name.encode()))
         number = case.aim.number if case.aim is not None else None
-        leaves = [leaf.value for leaf in self.loaded.leaves]
+        found = case.found or {}
+        leaves = [found.get(leaf.name, leaf.value) for leaf in self.loaded.leaves]
         for bound in self.bound:
             value = leaves[bound.position]
             if isinstance(value, torch.Tensor):

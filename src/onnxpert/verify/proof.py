@@ -395,6 +395,7 @@ class _Proof:
             choices=(Choice.SIGN,) if result.problem and differs_in_signs(want, got) else (),
             other_rank=getattr(want, "ndim", 0) != got.ndim,
             other_dtype=result.other_dtype,
+            found=case.found,
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from onnxpert.core.types import BranchTaken
 from onnxpert.verify import cases
 from onnxpert.verify.allowance import Allowance
-from onnxpert.verify.branches import Sides, further, further_across
+from onnxpert.verify.branches import Sides, further, further_across, further_led
 from onnxpert.verify.inputs import Case, Inputs
 from onnxpert.verify.patience import Limit
 
@@ -79,6 +79,7 @@ class SidedCases:
         for case in tried:
             self.note(case, self.inputs.build(case, self.seed))
         self._turned = tuple(further(self.inputs, self.sides, self.seed, self.allowance))
+        self._turned += tuple(further_led(self.inputs, self.sides, self.seed, self.allowance))
         sizes = (*self.beyond, *cases.small(self.inputs))
         self._turned += tuple(further_across(self.inputs, self.sides, sizes, self.seed))
         self._noted |= {case.name for case in self._turned}

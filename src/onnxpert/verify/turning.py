@@ -25,6 +25,7 @@ _WAYS = {
 _DRAWN = "values drawn anew"
 _DRAWS = 8
 _AIMED = ": "
+_LED = "values that lead to line "
 _WITH_A_NUMBER = {Values.FILLED: "values all ", Values.HOLDING: "values with "}
 
 
@@ -51,6 +52,11 @@ def aimed(inputs: Inputs, numbers: Iterable[float]) -> Iterator[Case]:
             yield Case(f"{leaf}{_AIMED}{name}", inputs.example, values, aim=Aim(leaf))
 
 
+def led(inputs: Inputs, found: Mapping[str, torch.Tensor], line: int, number: int) -> Case:
+    """Values that were searched for: what opens a side of the branch in that line."""
+    return Case(f"{_LED}{line} ({number})", inputs.example, Values.REPEATED, found=found)
+
+
 def _holds(value: torch.Tensor, number: float) -> bool:
     if value.dtype is torch.bool or value.is_complex() or value.is_quantized or not value.numel():
         return False
@@ -68,6 +74,8 @@ def retold(name: str, sizes: Mapping[str, int]) -> Case | None:
     values = {name: values for values, name in _WAYS.items()}.get(way)
     if values is not None:
         return Case(name, sizes, values, aim=aim)
+    if way.startswith(_LED):
+        return Case(name, sizes, Values.REPEATED)
     if way.startswith(_DRAWN):
         return Case(name, sizes, Values.WILD)
     for values, start in _WITH_A_NUMBER.items():

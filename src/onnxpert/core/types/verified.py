@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from onnxpert.core.types.captured import BranchTaken
 from onnxpert.core.types.findings import Location
@@ -43,6 +44,8 @@ class Row:
     choices: tuple[Choice, ...] = ()  # it differs by these alone, which torch leaves open
     other_rank: bool = False  # the model's has another number of axes: no file follows it there
     other_dtype: bool = False  # nor to another dtype
+    # Values that were searched for, by input, where the name of the case does not say how to make them.
+    found: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

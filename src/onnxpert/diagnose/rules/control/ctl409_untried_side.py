@@ -17,7 +17,7 @@ def untried_side(verified: Verified) -> Iterator[Hit]:
     ## What it does
     Finds branches of which the proof has seen one side only: none of the inputs that it tried (the
     example, other sizes, values negated, scaled, shifted, all zero, with a NaN, drawn anew, the numbers
-    that the model compares with, one input alone) takes the other.
+    that the model compares with, one input alone, led there step by step) takes the other.
 
     ## Why it matters
     The file has both sides, but what is on the other has been compared with nothing. In a library's
