@@ -8,8 +8,10 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+import torch
 from onnx import TensorProto, helper
 
+import onnxpert
 from onnxpert import targets
 from onnxpert.core.errors import UsageError
 from onnxpert.targets.runtimes import ort_cpu
@@ -154,3 +156,23 @@ def test_no_dimensions_in_a_type_that_numpy_lacks(tmp_path: Path) -> None:
     feeds = {"x": np.array(3, ml_dtypes.bfloat16), "f": np.array(-1, np.float32)}
     y, g = targets.find("ort-cpu").open(tmp_path / "m.onnx")(feeds)
     assert (y.shape, float(y), float(g)) == ((), 3.0, 0.0)
+
+
+class Lookup(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = torch.nn.Linear(64, 8)
+        self.table = torch.nn.Embedding(9_000_000, 64)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.head(self.table(ids))  # table
+
+
+def test_too_many_weights_are_told_at_the_line_that_reads_the_largest() -> None:
+    with torch.device("meta"):
+        model = Lookup().eval()
+    report = onnxpert.diagnose(model, (torch.ones(2, dtype=torch.int64),), target="ort-web")
+    (found,) = [each for each in report.findings if each.rule == "TGT808"]
+    assert found.location is not None
+    assert found.location.code.endswith("# table")
+    assert found.notes == ("the largest is table.weight, with 2.1 GiB",)

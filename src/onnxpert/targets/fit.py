@@ -130,10 +130,14 @@ class _Fit:
 
     def _weights(self) -> Iterator[Beyond]:
         most = self._limits.most_bytes
-        total = sum(map(_bytes, self._model.graph.initializers.values())) if most else 0
+        weights = self._model.graph.initializers.values() if most else ()
+        total = sum(map(_bytes, weights))
         if most is not None and total > most:
-            detail = f"{total / 2**30:.1f} GiB"
-            yield Beyond(Limit.BYTES, "the weights", detail)
+            largest = max(weights, key=_bytes)
+            told = f"the largest is {largest.name}, with {_gibibytes(_bytes(largest))}"
+            reader = next((use.node for use in largest.uses()), None)
+            place = self._locate(reader) if reader is not None else None
+            yield Beyond(Limit.BYTES, "the weights", _gibibytes(total), told, location=place)
 
     def _of_operator(self, node: ir.Node) -> Iterator[Beyond]:
         limits = self._limits
@@ -294,6 +298,10 @@ def _bytes(value: ir.Value) -> int:
     if value.dtype is None or value.shape is None or len(known) < len(value.shape):
         return 0
     return math.ceil(math.prod(known) * value.dtype.itemsize)
+
+
+def _gibibytes(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"
 
 
 def _types(node: ir.Node) -> str:

@@ -45,5 +45,7 @@ def overweight(fitting: Fitting) -> Iterator[Hit]:
         if each.limit is Limit.BYTES:
             yield Hit(
                 f"{each.what} are {each.detail}: too many for {fitting.target}",
+                at=each.location,
                 help='make them smaller: precision="float16", or quantise the model',
+                notes=(each.help,) if each.help else (),
             )
