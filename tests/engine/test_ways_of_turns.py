@@ -80,6 +80,14 @@ class AtHalfOfThem(_Recurrent):
         return h.clamp(max=1000.0) if x.shape[1] // 2 in (11, _LONG // 2) else h
 
 
+class ByATensorOfATruth(_Recurrent):
+    def forward(self, x: Tensor) -> Tensor:
+        h = x.new_zeros(x.shape[0], 3)
+        for t in range(x.shape[1]):
+            h = self.turn(x, h, t)
+        return torch.where(torch.tensor(3 * x.shape[1] > 62), h.clamp(max=1000.0), h)
+
+
 class AtTwoSizes(_Recurrent):
     def forward(self, x: Tensor) -> Tensor:
         h = x.new_zeros(x.shape[0], 3)
@@ -104,7 +112,7 @@ def test_a_way_of_the_users(kind: type[nn.Module], tmp_path: Path) -> None:
     _right(kind().eval(), tmp_path / "m.onnx")
 
 
-@pytest.mark.parametrize("kind", [AtSingleLengths, AtHalfOfThem, AtTwoSizes])
+@pytest.mark.parametrize("kind", [AtSingleLengths, AtHalfOfThem, ByATensorOfATruth, AtTwoSizes])
 @pytest.mark.parametrize("example", [5, 22])
 def test_a_way_that_the_model_goes_at_single_lengths(
     kind: type[nn.Module], example: int, tmp_path: Path

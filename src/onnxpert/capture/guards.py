@@ -52,6 +52,8 @@ def keep_in_mind(truth: SymBool) -> None:
     if all(known.expr != held for known in environment.guards):
         place = Place(None, None, user_frames())
         environment.guards.append(ShapeGuard(held, place, size_oblivious=False))
+    if hasattr(environment, "kept_in_mind"):
+        environment.kept_in_mind.append((held, user_frames()))
 
 
 def limits(captured: Captured) -> Iterator[Assumption]:

@@ -25,6 +25,8 @@ MAKERS: dict[str, Callable[[torch.Tensor], Any]] = {
     "whole list": lambda x: x.sum() + torch.tensor(x.shape),
     "elements": lambda x: torch.tensor([x.sum(), x.double().mean(), 2]),
     "truths": lambda x: torch.tensor([[x.max() > 9, True], [x.min() < -9, False]]),
+    "truths of sizes": lambda x: torch.tensor([x.shape[0] > 2, True, x.shape[1] % 3 == 0]),
+    "a truth of sizes": lambda x: x * torch.tensor(x.shape[1] > 4, dtype=torch.float32),
     "elements and sizes": lambda x: x.new_tensor([x.shape[0], (x > 0).sum()]),
     "as many as a size": lambda x: torch.tensor([row.sum() for row in x]) + 1,
     "taken apart": lambda x: torch.cat(

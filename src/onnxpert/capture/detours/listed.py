@@ -15,9 +15,10 @@ from typing import Any
 import torch
 
 from onnxpert.capture.detour import Call, detour
+from onnxpert.capture.guards import keep_in_mind
 from onnxpert.capture.open_sizes.packed import KNOWN
 
-_SYMBOLS = (torch.SymInt, torch.SymFloat)
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _CONTENTS = "_onnxpert_contents"  # the numbers and symbols that a tensor was made of
 
 
@@ -87,12 +88,17 @@ def _own_dtype(leaf: Any) -> torch.dtype:
         return leaf.dtype
     if isinstance(leaf, (float, torch.SymFloat)):
         return torch.get_default_dtype()
-    return torch.bool if isinstance(leaf, bool) else torch.int64
+    return torch.bool if isinstance(leaf, (bool, torch.SymBool)) else torch.int64
 
 
 def _made(data: Any, dtype: torch.dtype) -> torch.Tensor:
     if isinstance(data, torch.Tensor):
         return data.detach().to(dtype)
+    if isinstance(data, torch.SymBool):
+        truth: Any = data
+        if truth.node.expr.free_symbols and truth.node.has_hint():
+            keep_in_mind(truth)
+        return torch.scalar_tensor(truth, dtype=torch.bool).to(dtype)
     parts = isinstance(data, (list, tuple))
     made = (
         torch.stack([_made(item, dtype) for item in data])

@@ -41,7 +41,7 @@ def asked_once(loaded: Loaded, record: Record) -> tuple[Assumption, ...]:
         return ()
     return tuple(
         (expr, frames)
-        for expr, frames in first.environment.settled_once
+        for expr, frames in (*first.environment.settled_once, *first.environment.kept_in_mind)
         if not _is_assertion(frames)
     )
 

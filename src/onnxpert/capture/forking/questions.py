@@ -77,6 +77,7 @@ class Asking(Frugal):
         self.left_open = False  # whether one did, and was answered for the example's sizes only
         self.questions: list[Question] = []
         self.settled_once: list[tuple[Expr, tuple[Frame, ...]]] = []
+        self.kept_in_mind: list[tuple[Expr, tuple[Frame, ...]]] = []  # decided, and nobody asked
         self.look: Callable[[FrameType], tuple[fx.Node | None, str, Any]] | None = None
         self.numbers_wanted: list[dict[str, Any]] = []  # the globals of who wanted a bare number
         self._plan = plan
