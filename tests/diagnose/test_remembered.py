@@ -172,3 +172,22 @@ def test_an_object_that_every_call_sets_up_again_is_no_warning() -> None:
     found = marks(report, "STA302")
     assert found["step"] is Severity.INFO
     assert found["kept"] is Severity.WARNING
+
+
+class Draws(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(0)
+        self.weight = nn.Parameter(torch.ones(3))
+        self.seen = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.weight.data *= 0.9  # weight
+        self.seen += 1  # seen
+        return x * self.weight / self.seen + torch.randn(3, generator=self.generator)
+
+
+def test_it_is_told_of_a_model_that_also_draws_and_writes_its_weights() -> None:
+    report = onnxpert.diagnose(Draws().eval(), (torch.randn(3),))
+    assert marks(report, "STA301") == {"weight": Severity.ERROR}
+    assert marks(report, "STA305") == {"seen": Severity.ERROR}

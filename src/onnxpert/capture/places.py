@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from onnxpert.capture.flat import Flat
 from onnxpert.core.source import Frame, ownership, spot
 
+_DEEPEST = 64  # calls of one line, each within the one before
 _MODEL_STARTS = Flat.forward.__code__
 
 # The lines of code that does not run as Python (TorchScript's), innermost last.
@@ -41,6 +43,12 @@ def running_frames(frame: FrameType | None) -> Sequence[FrameType]:
             frames.append(frame)
         frame = frame.f_back
     return frames[::-1] if frame is not None else []
+
+
+def is_endless(frames: Sequence[Frame]) -> bool:
+    """Whether one line has called itself so often, where there is a question that only the data answer,
+    that no answer is going to end it. Python's own limit comes later, and each call costs more."""
+    return len(frames) > _DEEPEST and max(Counter(frames).values()) > _DEEPEST
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,19 @@ _KEPT: ContextVar[_Kept | None] = ContextVar("kept", default=None)
 @contextmanager
 def given_back() -> Iterator[None]:
     """At the end, whatever was kept has its values again."""
-    kept: _Kept = {}
-    token = _KEPT.set(kept)
+    token = _KEPT.set({})
     try:
         yield
     finally:
+        give_back()
         _KEPT.reset(token)
-        for tensor, before in kept.values():
-            if not equal(tensor, before):
-                refill(tensor, before)
+
+
+def give_back() -> None:
+    """What was kept so far has its values again, and goes on being kept."""
+    for tensor, before in (_KEPT.get() or {}).values():
+        if not equal(tensor, before):
+            refill(tensor, before)
 
 
 def keep(tensor: torch.Tensor) -> None:

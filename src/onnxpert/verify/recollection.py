@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import torch
 
 from onnxpert.core import belongings
+from onnxpert.core.keepsakes import give_back
 from onnxpert.core.layouts import equal
 from onnxpert.core.tables import Piece, Table
 from onnxpert.core.types import Loaded
@@ -44,7 +45,7 @@ def recollections(loaded: Loaded, tensors: Collection[str], seed: int) -> tuple[
     written = [_Written(name, each) for name, each in held if name in tensors]
     with Reference(loaded, seed) as reference:
         try:
-            return tuple(_Asking(reference, [*tables, *written], loaded).names())
+            return tuple(_Asking(reference, module, [*tables, *written], loaded).names())
         except RefusedError:
             return ()
 
@@ -70,11 +71,17 @@ class _Asking:
     """The questions that are asked of one model, at its example."""
 
     def __init__(
-        self, reference: Reference, tables: Sequence[Table | _Written], loaded: Loaded
+        self,
+        reference: Reference,
+        module: torch.nn.Module,
+        tables: Sequence[Table | _Written],
+        loaded: Loaded,
     ) -> None:
         self._reference = reference
         self._tables = tables
         self._example = [leaf.value for leaf in loaded.leaves]
+        self._dice = list(_dice(module))
+        self._thrown = [dice.get_state() for dice in self._dice]
         self._spent = 0.0
         self._answer: _Answer = ()
 
@@ -130,6 +137,7 @@ class _Asking:
     def _left_by(self, leaves: Sequence[Any]) -> list[Piece]:
         """What a call changes, once all is as it was before."""
         found: list[Piece] = []
+        self._steady()
         try:
             self._reference.left_by(
                 leaves, lambda: found.extend(p for table in self._tables for p in table.pieces())
@@ -138,7 +146,14 @@ class _Asking:
             return []
         return list({piece.name: piece for piece in found}.values())
 
+    def _steady(self) -> None:
+        """What every call moves on, and no reference puts back: generators of its own, weights."""
+        give_back()
+        for dice, state in zip(self._dice, self._thrown, strict=True):
+            dice.set_state(state)
+
     def _asked(self) -> _Answer:
+        self._steady()
         try:
             return self._reference.call(self._example)
         finally:
@@ -181,6 +196,11 @@ def _differ(one: _Answer, other: _Answer | None) -> bool:
         compare(a, to_array(b if isinstance(b, torch.Tensor) else torch.tensor(b))).problem
         for a, b in zip(one, other, strict=True)
     )
+
+
+def _dice(module: torch.nn.Module) -> Iterator[torch.Generator]:
+    held = (value for space in belongings.namespaces(module) for value in space.values())
+    yield from {id(each): each for each in held if isinstance(each, torch.Generator)}.values()
 
 
 def _futures(piece: Piece) -> Iterator[Any]:

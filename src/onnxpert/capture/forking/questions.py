@@ -30,7 +30,7 @@ from onnxpert.capture.faking.fake_mode import Fakes
 from onnxpert.capture.forking import truths
 from onnxpert.capture.forking.continuation import in_a_loop, in_while
 from onnxpert.capture.forking.scripted import is_reading
-from onnxpert.capture.places import user_frames
+from onnxpert.capture.places import is_endless, user_frames
 from onnxpert.capture.reasoning import Frugal, is_otherwise_when_small, symbols_in, worded
 from onnxpert.capture.settled import is_settled
 from onnxpert.core.source import Frame, Owner, location, ownership
@@ -186,6 +186,8 @@ class Asking(Frugal):
 
     def _planned(self, asker: FrameType) -> bool:
         asked = [question for question in self.questions if question.about_data]
+        if is_endless(user_frames()):
+            raise EndlessError("a function calls itself for as long as only the data know")
         if len(asked) >= _MOST_QUESTIONS:
             raise EndlessError("the same questions come again and again")
         if len(asked) < len(self._plan):

@@ -38,10 +38,11 @@ from onnxpert.capture.written.tuples import unzipped
 from onnxpert.capture.written.units import Units, Variables
 from onnxpert.core.source import location, of_traceback
 from onnxpert.core.statement import raises
-from onnxpert.core.types import Precondition
+from onnxpert.core.types import Location, Precondition
 
 Function = Callable[..., Any]
 State = tuple[Function, Function]  # reads the variables, and writes them
+_DEEPEST = 32  # times that a branch is on a side of itself
 _NOTHING: State = (tuple, lambda _: None)
 _sym: Any = torch  # whose functions of symbols have no types
 _MOST_TURNS = 4000  # done as Python does them
@@ -59,6 +60,7 @@ class Flow:
         self.trying, self.tried = self._trying.block, self._trying.tried
         self.doubted, self.caught_by = self._trying.doubted, self._trying.caught_by
         self._open = Functions(self).table()
+        self._around: list[Location | None] = []  # the branches that are open, outermost first
 
     # ---- variables -------------------------------------------------------------------------
 
@@ -272,6 +274,8 @@ class Flow:
 
     def _branch(self, truth: Any, sides: Sequence[Function], variables: Variables) -> Any:
         asked_at = location(user_frames(), self.recorder.modules[-1])
+        if asked_at is not None and self._around.count(asked_at) > _DEEPEST:
+            raise RecursionError("a function calls itself on a side of its own branch")
 
         def refused(side: bool, error: Exception) -> None:
             if self._trying.catches(type(error)) and not isinstance(error, UnwritableError):
@@ -282,7 +286,11 @@ class Flow:
             text = f"{type(error).__name__}: {error}".strip().splitlines()[0]
             self.preconditions.append(Precondition(not side, text, asked_at, raised))
 
-        return self.units.branch(truth, sides, variables, refused)
+        self._around.append(asked_at)
+        try:
+            return self.units.branch(truth, sides, variables, refused)
+        finally:
+            self._around.pop()
 
     def gone_through(self, over: Any, body: Function, stop: Function | None, state: State) -> None:
         """`for`."""
