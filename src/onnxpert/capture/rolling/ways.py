@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,11 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import sympy
 import torch
 from torch import fx
+from torch.overrides import TorchFunctionMode
 
 from onnxpert.capture.flat import Flat, fed_copies, owner
 from onnxpert.capture.guards import Assumption
 from onnxpert.capture.places import user_frames
 from onnxpert.capture.state import untouched
+from onnxpert.core.effort import Effort
 from onnxpert.core.source import Frame, Owner, ownership
 from onnxpert.core.types import Captured, Loaded
 
@@ -32,9 +33,9 @@ Lengths: TypeAlias = tuple[int, ...]
 Resized: TypeAlias = Callable[[Lengths], Loaded]
 _TIMES = 2.6
 _LONGEST = 1024
-# Of a longer run, which every machine counts alike; and what ends one whose calls take long.
+# Of a longer run, which every machine counts alike: of Python, and of what torch computes.
 _MOST_INSTRUCTIONS = 300_000
-_MOST_SECONDS = 1.0
+_MOST_EFFORT = 0.5
 _SHORTEST = (1, 2)
 
 
@@ -71,6 +72,21 @@ class Ways:
         return ran
 
 
+class _Counting(TorchFunctionMode):
+    """Adds up what a run computes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.effort = Effort()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.effort.note((args, tuple((kwargs or {}).values())), result)
+        return result
+
+
 class _Runs:
     """Runs of the model itself at other lengths, against those that were told."""
 
@@ -89,11 +105,12 @@ class _Runs:
 
     def _run(self, at: Lengths, ways: Ways) -> bool:
         loaded = self._resized(at)
-        values, before, began = fed_copies(loaded), sys.gettrace(), time.process_time()
+        values, before, counting = fed_copies(loaded), sys.gettrace(), _Counting()
         with (
             untouched(owner(loaded.module), buffers=True),
             torch.random.fork_rng(devices=[]),
             torch.no_grad(),
+            counting,
         ):
             sys.settrace(ways.entered)
             try:
@@ -103,8 +120,8 @@ class _Runs:
                 return False
             finally:
                 sys.settrace(before)
-        took = time.process_time() - began
-        self.is_long |= ways.count > _MOST_INSTRUCTIONS or took > _MOST_SECONDS
+        long = counting.effort.seconds > _MOST_EFFORT
+        self.is_long |= ways.count > _MOST_INSTRUCTIONS or long
         return True
 
 
