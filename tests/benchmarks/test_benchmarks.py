@@ -346,7 +346,7 @@ def test_the_page_on_diagnosis_has_a_row_for_each_model() -> None:
     from benchmarks.diagnosis import CASES, Row, page
 
     rows = [Row(case, 3, theirs=2.0, ours=0.5, diagnosis=1.0) for case in CASES]
-    lines = page(rows).splitlines()
+    lines = page(rows, 2).splitlines()
     assert [line.split("|")[1].strip() for line in lines[-len(CASES) :]] == [
         case.about for case in CASES
     ]
