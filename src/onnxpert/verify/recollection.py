@@ -127,10 +127,8 @@ class _Asking:
         enough has been asked."""
         if self._spent > _SECONDS:
             return None
-        for piece in pieces:
-            piece.put(_fresh(piece.now))
         try:
-            return self._asked()
+            return self._asked(pieces)
         except RefusedError:  # a place beyond a table: no answer is no other answer
             return None
 
@@ -152,8 +150,11 @@ class _Asking:
         for dice, state in zip(self._dice, self._thrown, strict=True):
             dice.set_state(state)
 
-    def _asked(self) -> _Answer:
+    def _asked(self, pieces: Sequence[Piece] = ()) -> _Answer:
+        """The answer of a model that only these are brought back to."""
         self._steady()
+        for piece in pieces:
+            piece.put(_fresh(piece.now))
         try:
             return self._reference.call(self._example)
         finally:
