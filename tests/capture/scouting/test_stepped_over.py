@@ -64,6 +64,11 @@ def no_number(_: nn.Module, x: Tensor) -> Tensor:
     return x * int("many")
 
 
+def too_few_arguments(_: nn.Module, x: Tensor) -> Tensor:
+    y, weights = functional.multi_head_attention_forward(x)  # type: ignore[call-arg]
+    return y + weights
+
+
 def too_few_parts(_: nn.Module, x: Tensor) -> Tensor:
     batch, rows, columns, depth = x.shape
     return x.reshape(batch, rows * columns * depth).view(x.shape)
@@ -154,7 +159,7 @@ def below_a_decorator(_: nn.Module, x: Tensor) -> Tensor:
 
 
 STEPS = (
-    no_key, no_place, no_attribute, no_layer, too_many_arguments, no_number, too_few_parts,
+    no_key, no_place, no_attribute, no_layer, too_many_arguments, too_few_arguments, no_number, too_few_parts,
     nothing_to_divide_by, checks, asserts, checks_values, knows_other_kinds,
     knows_others_at_the_end, matches_others, translates_the_error, tries_for_ever,
     inside_of_another, below_a_decorator, lambda _, x: x * TABLE["here"],

@@ -85,18 +85,19 @@ def _asked(
     return made
 
 
-def _is_ours(node: ast.expr) -> bool:
+def _is_ours(node: ast.expr, what: str = "") -> bool:
     """Whether it was put here before: what it stands for is as little known as it was then."""
     function = node.func if isinstance(node, ast.Call) else node
     value = function.value if isinstance(function, ast.Attribute) else function
-    return isinstance(value, ast.Name) and value.id == NAME
+    is_asked = not what or (isinstance(function, ast.Attribute) and function.attr == what)
+    return is_asked and isinstance(value, ast.Name) and value.id == NAME
 
 
 def _with_parts(
     function: ast.FunctionDef, statement: ast.stmt, spot: Spot
 ) -> ast.FunctionDef | None:
     """`a, b, c = x.shape` with as many as there are names."""
-    if not isinstance(statement, ast.Assign) or _is_ours(statement.value):
+    if not isinstance(statement, ast.Assign) or _is_ours(statement.value, "parts"):
         return None
     target = next((each for each in statement.targets if _spot(each) == spot), None)
     if not isinstance(target, (ast.Tuple, ast.List)):
