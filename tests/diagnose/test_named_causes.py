@@ -134,6 +134,23 @@ def test_a_batch_norm_trains_where_it_has_statistics_of_its_own(tracked: bool, w
         assert marks(report, "STA313") == {"norm": Severity.INFO}
 
 
+class ToldToTrain(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("variance", torch.ones(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.batch_norm(x, self.mean, self.variance, training=True)  # norm
+
+
+def test_a_batch_norm_that_is_told_to_train_is_not_said_to_have_no_statistics() -> None:
+    report = onnxpert.diagnose(ToldToTrain().eval(), (torch.randn(2, 3, 5),))
+    assert report.ok
+    assert marks(report, "STA313") == {"norm": Severity.WARNING}
+    assert all("has no running" not in finding.message for finding in report.findings)
+
+
 class Tallies(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A batch normalisation that has no statistics of its own."""
+"""A batch normalisation that goes by the batch it is given, in evaluation too."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from onnxpert.diagnose.rule import rule
 def batch_statistics(captured: Captured) -> Iterator[Hit]:
     """
     ## What it does
-    Finds batch normalisation without running statistics (`track_running_stats=False`): it normalises
-    by the batch at hand in evaluation too.
+    Finds batch normalisation that normalises by the batch at hand in evaluation too: because it has no
+    running statistics (`track_running_stats=False`), or because `F.batch_norm(..., training=True)` says
+    so. That one also changes the statistics, which the file does not: a warning.
 
     ## Why it matters
     The result for one example depends on the others in its batch, in Python as in the file.
@@ -40,9 +41,20 @@ def batch_statistics(captured: Captured) -> Iterator[Hit]:
     Nothing to repair: the file computes what the model computes.
     """
     for node, layer in switched_on(captured):
-        if layer.name == "batch_norm" and (layer.always or not layer.training):
+        if layer.name != "batch_norm" or (layer.training and not layer.always):
+            continue
+        at = of_meta(node.meta)
+        if layer.always:
             yield Hit(
                 "batch_norm has no running statistics and normalises by the batch it is given",
-                at=of_meta(node.meta),
+                at=at,
                 help="train it with track_running_stats=True, if rows are to be independent",
+            )
+        else:
+            yield Hit(
+                "batch_norm is told to train: it normalises by the batch it is given, and the file "
+                "leaves its running statistics as they are",
+                at=at,
+                help="call it with training=self.training, if rows are to be independent",
+                severity=Severity.WARNING,
             )
