@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
 import onnxpert
 from onnxpert import Severity
 from onnxpert.report import Report
+from onnxpert.verify.reference import Reference
 
 TABLES: dict[int, Tensor] = {}
 NUMBERED: dict[int, int] = {}
@@ -191,3 +193,28 @@ def test_it_is_told_of_a_model_that_also_draws_and_writes_its_weights() -> None:
     report = onnxpert.diagnose(Draws().eval(), (torch.randn(3),))
     assert marks(report, "STA301") == {"weight": Severity.ERROR}
     assert marks(report, "STA305") == {"seen": Severity.ERROR}
+
+
+class Counters(nn.Module):
+    def __init__(self, many: int) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(Counts() for _ in range(many))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+
+def test_counters_that_decide_nothing_are_asked_about_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+    call = Reference.call
+    monkeypatch.setattr(Reference, "call", lambda *given: (asked.append(given), call(*given))[1])
+    calls = []
+    for many in (2, 12):
+        asked.clear()
+        assert onnxpert.diagnose(Counters(many).eval(), (torch.randn(3),)).ok
+        calls.append(len(asked))
+    assert calls[0] == calls[1]

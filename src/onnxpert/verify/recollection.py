@@ -1,5 +1,6 @@
 """What a model keeps from call to call and answers by: each thing is given back to it alone, after all
-else has been put back, and the example is asked again.
+else has been put back, and the example is asked again. First all of them are, as they really will be: what
+makes no difference then makes none to anybody.
 
 A number that grows with every call may decide only later (`if self.calls > 100`), so it is also given as
 it will be by then."""
@@ -91,7 +92,10 @@ class _Asking:
             return
         told: set[str] = set()
         for before in self._befores():
-            pieces = self._left_by(before)[:_MOST]
+            pieces = self._left_by(before)
+            if len(pieces) > 1 and not self._decide(pieces):
+                continue
+            pieces = pieces[:_MOST]
             together = self._given(pieces) if len(pieces) > 1 else None
             for piece in pieces:
                 if piece.name in told:
@@ -111,6 +115,18 @@ class _Asking:
             for key in changed
             if self._decides(replace(piece, now={**piece.before, key: piece.now[key]}))
         ]
+
+    def _decide(self, pieces: Sequence[Piece]) -> bool:
+        """Whether a later call, for which all of them are as the calls before have left them, has another
+        answer than the first, or none. Where it has not, there is no need to ask about each."""
+        futures = [list(_futures(piece)) for piece in pieces]
+        for turn in range(max(map(len, futures))):
+            both = zip(pieces, futures, strict=True)
+            then = [replace(piece, now=seen[min(turn, len(seen) - 1)]) for piece, seen in both]
+            answer = self._given(then)
+            if answer is None or _differ(self._answer, answer):
+                return True
+        return False
 
     def _decides(self, piece: Piece) -> bool:
         return any(
