@@ -230,12 +230,15 @@ def test_a_thread_is_named_where_it_is_started() -> None:
 def test_a_sparse_tensor_does_not_end_the_diagnosis() -> None:
     class Sparse(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            y = torch.sparse.mm(x.to_sparse(), x)
+            y = torch.sparse.mm(x.to_sparse(), x)  # product
             if y.sum() > 0:  # branch
                 y = y + 1
             return y
 
-    assert (Asked.BRANCH, "branch") in met(Sparse(), torch.eye(3))
+    report = onnxpert.diagnose(Sparse().eval(), (torch.eye(3),))
+    places = ((found.rule, found.location) for found in report.findings)
+    told = {(rule, at.code.rpartition("# ")[2]) for rule, at in places if at is not None}
+    assert told == {("OPS501", "product"), ("CTL406", "branch")}
 
 
 def test_gradients_in_the_forward_do_not_hide_what_follows() -> None:
