@@ -189,7 +189,7 @@ class _Walk:
             return
         if is_tensor(value):
             self.tensors.setdefault(id(value), (name, value))
-        elif type(value) in (tuple, *_CONTAINERS):
+        elif _kind(value) in (tuple, *_CONTAINERS):
             if type(value) is not tuple:  # which nothing changes
                 self.seen.add(id(value))
                 self.found.append(Table(value, name, owner, attribute))
@@ -233,6 +233,12 @@ class _Walk:
                 self.found.append(Table(vars(code), code.__name__, None, ""))
             for name, value in _kept_by(code):
                 self.look(value, name, None, name, depth + 1)
+
+
+def _kind(value: Any) -> type:
+    """Its type; of what stands in for a container while a model is recorded, that one's."""
+    kind: type = getattr(type(value), "stands_in_for", type(value))
+    return kind
 
 
 def _unwrapped(code: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import sqlite3
 import threading
 from typing import Any
 
@@ -239,6 +241,32 @@ def test_a_sparse_tensor_does_not_end_the_diagnosis() -> None:
     places = ((found.rule, found.location) for found in report.findings)
     told = {(rule, at.code.rpartition("# ")[2]) for rule, at in places if at is not None}
     assert told == {("OPS501", "product"), ("CTL406", "branch")}
+
+
+def test_what_a_dictionary_keeps_of_a_body_is_gone_before_the_body_is_run_for_real() -> None:
+    class Keeps(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+            self.kept: dict[str, Tensor] = {}
+            self.names = sqlite3.connect(":memory:")
+
+        def forward(self, x: Tensor) -> Tensor:
+            key = hashlib.md5(x.numpy().tobytes()).hexdigest()  # digest
+            if key not in self.kept:
+                self.kept[key] = self.layer(x)  # kept
+            y = self.kept[key] * 2
+            ask = self.names.execute
+            rows = [ask("select ?", (one,)).fetchone()[0] for one in y.argmax(-1).tolist()]  # rows
+            return y + torch.tensor(rows)[:, None]
+
+    report = onnxpert.diagnose(Keeps().eval(), (torch.randn(2, 4),))
+    told = {
+        (found.rule, found.location.code.rpartition("# ")[2])
+        for found in report.findings
+        if found.location
+    }
+    assert told == {("CTL402", "digest"), ("CTL402", "rows"), ("STA302", "kept")}
 
 
 def test_gradients_in_the_forward_do_not_hide_what_follows() -> None:

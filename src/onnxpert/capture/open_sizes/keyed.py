@@ -19,6 +19,8 @@ _MOST_KEYS = 8  # a table of more numbers is no cache
 class Table(dict[Any, Any]):
     """A dict that takes sizes for keys, alone or in a tuple."""
 
+    stands_in_for = dict  # whoever looks at what a model holds sees what it keeps here
+
     def __init__(self, plain: dict[Any, Any]) -> None:
         super().__init__(plain)
         self._before = plain.copy()
@@ -64,6 +66,8 @@ class Table(dict[Any, Any]):
 
 class Sizes(set[Any]):
     """A set that takes sizes, alone or in a tuple."""
+
+    stands_in_for = set
 
     def __init__(self, plain: set[Any]) -> None:
         super().__init__(plain)
