@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Any
 
@@ -218,3 +219,34 @@ def test_counters_that_decide_nothing_are_asked_about_together(
         assert onnxpert.diagnose(Counters(many).eval(), (torch.randn(3),)).ok
         calls.append(len(asked))
     assert calls[0] == calls[1]
+
+
+class KeepsGrid(nn.Module):
+    def __init__(self, blocked: bool) -> None:
+        super().__init__()
+        self.blocked = blocked
+        self.grid: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.grid is None:
+            self.grid = torch.arange(x.shape[1])  # grid
+        if self.blocked:
+            x = x + len(hashlib.md5(x.numpy().tobytes()).hexdigest())
+        return x[:, : int(x.min())] + self.grid.sum()
+
+
+@pytest.mark.parametrize("sizes", [None, ({1: "n"},)])
+def test_a_cache_beside_an_obstacle_is_fine_if_other_sizes_make_it_anew(sizes: Any) -> None:
+    model = KeepsGrid(blocked=True).eval()
+    report = onnxpert.diagnose(model, (torch.ones(2, 5),), dynamic_shapes=sizes)
+    assert not report.ok
+    (told,) = [finding for finding in report.findings if finding.rule == "STA302"]
+    assert told.severity is Severity.INFO
+    assert told.help.startswith("nothing to do if the proof" if sizes else "nothing to do: ")
+
+
+def test_what_is_kept_of_the_first_size_is_an_error_where_values_are_asked_about_too() -> None:
+    """Several cases at the example's size come before the first of another one."""
+    model = KeepsGrid(blocked=False).eval()
+    report = onnxpert.diagnose(model, (torch.ones(2, 5),), dynamic_shapes=({1: "n"},))
+    assert marks(report, "STA305") == {"grid": Severity.ERROR}

@@ -45,7 +45,9 @@ from onnxpert.verify.values import Values
 from onnxpert.verify.wider import HALVES
 
 _LONG_SECONDS = 0.1
-_MOST_AFTER = 2  # cases that a model which changes is given before and after the example
+_MOST_AFTER = (
+    2  # cases of either sort that a model which changes is given before and after the example
+)
 
 
 def prove(
@@ -285,7 +287,7 @@ class _Proof:
             try:
                 outputs = self.reference.call(leaves)
                 tally.character = self._chance(tally.character, leaves, outputs)
-                self._remember(tally, leaves, outputs)
+                self._remember(tally, case, leaves, outputs)
                 if self._has_tamer_values(case):
                     _refuse_new_nan(tally.character.outputs, outputs)
                 rows = self._rows(case, leaves, outputs, tally.character)
@@ -306,11 +308,16 @@ class _Proof:
             return rows + refusals[:1]
         return refusals[:1]  # the other ways were only tried because of the first
 
-    def _remember(self, tally: _Tally, leaves: Sequence[Any], outputs: tuple[Output, ...]) -> None:
-        """What is kept of a call may only show after one with other values: a largest one so far."""
+    def _remember(
+        self, tally: _Tally, case: Case, leaves: Sequence[Any], outputs: tuple[Output, ...]
+    ) -> None:
+        """What is kept of a call may only show after one with other values, a largest one so far, or of
+        other sizes, a table made for the first."""
         character = tally.character
         is_settled = character.stateful or character.nondeterministic or self.remembers
-        if not character.changed or is_settled or len(tally.compared) >= _MOST_AFTER:
+        is_resized = case.sizes != self.inputs.example
+        alike = [one for one in tally.sizes if (one != self.inputs.example) is is_resized]
+        if not character.changed or is_settled or len(alike) >= _MOST_AFTER:
             return
         example = self.inputs.build(cases.example(self.inputs), self.seed)
         calls = ((example, leaves, outputs), (leaves, example, character.outputs))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from onnxpert.core.source import is_library
 from onnxpert.core.types import Captured, Deed, Done, Hit, Severity
+from onnxpert.diagnose.caches import advice
 from onnxpert.diagnose.parts import parts
 from onnxpert.diagnose.rule import rule
 
@@ -76,15 +77,12 @@ def assigned_attribute(captured: Captured) -> Iterator[Hit]:
             yield Hit(
                 f"forward assigns {holder}.{attribute}, and the file leaves that out",
                 at=at,
-                help=_CACHED if kept.cached else _HANDED_ON if kept.handed_on else _KEPT,
+                help=advice(captured) if kept.cached else _HANDED_ON if kept.handed_on else _KEPT,
                 severity=Severity.INFO if is_quiet else None,
             )
 
 
 _KEPT = "return it as an output if it is a result; nothing to do if it is a cache"
-_CACHED = (
-    "nothing to do: it is made of sizes, weights or settings, and the file has what it was made for"
-)
 _HANDED_ON = (
     "nothing to do if only forward reads it, which assigns it first; else return it as an output"
 )

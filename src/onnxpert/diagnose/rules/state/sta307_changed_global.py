@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpert.core.types import Captured, Deed, Hit, Severity
+from onnxpert.diagnose.caches import advice
 from onnxpert.diagnose.rule import rule
 
 
@@ -60,12 +61,9 @@ def changed_global(captured: Captured) -> Iterator[Hit]:
             yield Hit(
                 f"forward changes the global {done.what}, and the file leaves that out",
                 at=done.location,
-                help=_CACHED if done.cached else _COUNTED,
+                help=advice(captured) if done.cached else _COUNTED,
                 severity=Severity.INFO if done.cached else None,
             )
 
 
-_CACHED = (
-    "nothing to do: it is made of sizes, weights or settings, and the file has what it was made for"
-)
 _COUNTED = "count outside of the model; make it an input and an output if the result depends on it"
