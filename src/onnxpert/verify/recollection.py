@@ -1,8 +1,8 @@
 """What a model keeps from call to call and answers by: each thing is given back to it alone, after all
-else has been put back, and the example is asked again. First all of them are, as they really will be: what
-makes no difference then makes none to anybody.
+else has been put back, and the example is asked again.
 
-A number that grows with every call may decide only later (`if self.calls > 100`), so it is also given as
+First all of them are, as they really will be: what makes no difference then makes none to anybody. A
+number that grows with every call may decide only later (`if self.calls > 100`), so it is also given as
 it will be by then."""
 
 from __future__ import annotations
